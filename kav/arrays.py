@@ -1,0 +1,95 @@
+"""Where arrays live: the only file of kav that names CuPy.
+
+A public function of kav starts with ``xp = namespace(a, b)``: the data says on which device the work is done, and
+mixed inputs fail at that line. `to_host` is called once, at the end; `to_device` once, when weights are loaded.
+Everything between is written for the array API standard, so that NumPy, CuPy and the strict stand-in device of the
+tests run the same lines.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from array_api_compat import array_namespace, device, is_array_api_obj, is_cupy_array, is_numpy_array
+
+from kav.errors import KavError
+
+Array = Any
+"""An array of the array API standard; NumPy has no static type that covers CuPy as well."""
+
+
+def namespace(*arrays: Array) -> Any:
+    """Return the array API namespace that the given arrays share.
+
+    Raises
+    ------
+    TypeError
+        If the arrays come from different libraries or one is not an array.
+    """
+    return array_namespace(*arrays)
+
+
+def like(array: Array, values: Any, *, dtype: Any = None) -> Array:
+    """Return host values as an array on the device of `array`, in its dtype unless `dtype` is given."""
+    xp = namespace(array)
+    return xp.asarray(np.asarray(values).tolist(), dtype=array.dtype if dtype is None else dtype, device=device(array))
+
+
+def to_host(array: Array) -> np.ndarray:
+    """Return `array` as a NumPy array on the host, copying only if it lives elsewhere."""
+    if is_numpy_array(array) or not is_array_api_obj(array):
+        return np.asarray(array)
+    if is_cupy_array(array):
+        import cupy
+
+        return np.asarray(cupy.asnumpy(array))
+    return _strict_to_host(array)
+
+
+def _strict_to_host(array: Array) -> np.ndarray:
+    # array_api_strict refuses np.asarray on its stand-in device, as CuPy does: go over its CPU device.
+    xp = namespace(array)
+    moved = array.to_device(xp.Device("CPU_DEVICE")) if hasattr(xp, "Device") else array
+    return np.asarray(moved)
+
+
+def to_device(array: np.ndarray, where: str) -> Array:
+    """Return a host array on the device called `where` ("cpu" or "cuda:N").
+
+    Raises
+    ------
+    KavError
+        If the device is not one of those.
+    """
+    if where == "cpu":
+        return np.ascontiguousarray(array)
+    if where.startswith("cuda:"):
+        import cupy
+
+        with cupy.cuda.Device(int(where.partition(":")[2])):
+            return cupy.asarray(array)
+    raise KavError(f'device must be "cpu" or "cuda:N", got {where!r}')
+
+
+def probe() -> tuple[str | None, str]:
+    """Look for a GPU that really computes.
+
+    Returns
+    -------
+    device : str or None
+        "cuda:0", or None without a usable GPU.
+    reason : str
+        Name of the GPU, or why there is none, in words for the About box.
+    """
+    try:
+        import cupy
+    except Exception as error:  # ImportError, or a CUDA library that fails while loading
+        return None, f"CuPy is not usable: {error}"
+    try:
+        if not cupy.cuda.is_available():
+            return None, "CuPy is installed, but there is no CUDA driver or device"
+        (cupy.ones(8) @ cupy.ones(8)).item()  # proves that the compiler and cuBLAS load, not just the driver
+        return "cuda:0", str(cupy.cuda.runtime.getDeviceProperties(0)["name"].decode())
+    except Exception as error:
+        return None, f"a GPU is present but unusable: {error}"

@@ -1,0 +1,28 @@
+"""What KAV raises: one sentence with the rule and the value, and one way out."""
+
+from __future__ import annotations
+
+
+class KavError(Exception):
+    """A request that cannot be carried out, said in one sentence.
+
+    Parameters
+    ----------
+    message : str
+        "<what> must <rule>, got <value>", lower case, no full stop.
+    hint : str
+        The way out, shown after the message; "" when the message holds it.
+    """
+
+    def __init__(self, message: str, hint: str = "") -> None:
+        super().__init__(f"{message}; {hint}" if hint else message)
+        self.message = message
+        self.hint = hint
+
+
+class ModelError(KavError):
+    """A model folder or file that cannot be opened, run or edited as asked."""
+
+
+class Cancelled(Exception):  # noqa: N818 - a signal to unwind, not a fault
+    """Raised inside a computation whose answer nobody waits for any more."""

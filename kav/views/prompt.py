@@ -1,0 +1,49 @@
+"""The prompt bar: tokens with the head's weights, pills, and the next tokens; in the regression scene the rug."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from kav.task import Task
+from kav.views.predictions import Prediction
+from kav.views.scene import Scene
+from kav.views.words import Label, Reading
+
+
+@dataclass(frozen=True)
+class Spec:
+    """One scene."""
+
+    scene: Scene
+    n_predictions: int = 20
+
+
+@dataclass(frozen=True)
+class Result:
+    """What the two rows above the panels show."""
+
+    kind: str  # "head" or "regression"
+    labels: tuple[Label, ...]  # head scene: the prompt's tokens
+    weights: np.ndarray  # (n,) of the selected row (tokens or samples)
+    weights_before: np.ndarray | None
+    layer: int = 0
+    head: int = 0
+    query: int = 0
+    key: int = 0
+    target: int = 0
+    foil: int | None = None
+    target_label: Label | None = None
+    foil_label: Label | None = None
+    towards: int = 0
+    predictions: tuple[Prediction, ...] = ()  # at the query, most probable first
+    edits_text: tuple[str, ...] = ()  # "head 0.0 × 0.00"
+    x: np.ndarray | None = None  # regression scene: the samples
+    x_query: float = 0.0
+    predicts: Reading = ()  # "Predicts f(4.20) = −0.70 ± 0.22"
+
+
+def compute(spec: Spec, task: Task, last: Result | None = None) -> Result:
+    """Return the contents of the prompt bar."""
+    raise NotImplementedError
