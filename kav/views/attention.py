@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from kav.task import Task
-from kav.views.scene import Scene
+from kav.views.scene import RegressionScene, Scene
 from kav.views.words import Label, Reading
 
 
@@ -74,4 +74,10 @@ class Result:
 
 def compute(spec: Spec, task: Task, last: Result | None = None) -> Result:
     """Return the matrix and the mosaic (or gallery) of the scene."""
-    raise NotImplementedError
+    if isinstance(spec.scene, RegressionScene):
+        from kav.views.regression import attention as regression
+
+        return regression.compute(spec, task, last)
+    from kav.views.head import attention as head
+
+    return head.compute(spec, task, last)

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from kav.task import Task
 from kav.views.predictions import Prediction
-from kav.views.scene import Scene
+from kav.views.scene import RegressionScene, Scene
 from kav.views.words import Label, Reading
+
+_INDENTED = ("source", "other-sources")
+_SMALL = 0.006
+_ROWS_FOR_SOURCES = 6
 
 
 @dataclass(frozen=True)
@@ -42,7 +47,10 @@ class Part:
 
 @dataclass(frozen=True)
 class Result:
-    """All parts, largest first, unrounded: the panel collapses the smallest to fit, and the shown rows add up."""
+    """All parts, largest first, unrounded: the panel collapses the smallest to fit, and the shown rows add up.
+
+    The sources of the selected head come right after it; their starts, like all, are those of `collapse` with room.
+    """
 
     kind: str  # "head" or "regression"
     reading: Reading
@@ -54,13 +62,71 @@ class Result:
     unit: str  # "logits" or ""
     predictions: tuple[Prediction, ...] = ()
     lens: np.ndarray | None = None  # (n_layers + 1,) target log-probability read from each layer's stream
+    total_name: str = "logit"  # "logit difference" with a foil, "fit" in the regression scene
 
 
 def collapse(result: Result, n_rows: int) -> tuple[Part, ...]:
-    """Return at most `n_rows` rows of the waterfall with starts filled in: big parts, the rest as one, the total."""
-    raise NotImplementedError
+    """Return at most `n_rows` rows of the waterfall with starts filled in: big parts, the rest as one, the total.
+
+    With room for all, all are shown. Without, parts below 0.6 % of the total (or of the largest part, when that is
+    bigger) and whatever does not fit go into one row of kind "rest". The selected head always stays; its sources go
+    first when room is short. The values of the rows other than sources and total sum to `result.total`.
+    """
+    tops = [part for part in result.parts if part.kind not in _INDENTED]
+    inner = [part for part in result.parts if part.kind in _INDENTED]
+    if len(tops) + len(inner) + 1 > n_rows and n_rows < _ROWS_FOR_SOURCES:
+        inner = []
+    room = max(n_rows - len(inner) - 1, 2)
+    kept, rest = (tops, []) if len(tops) <= room else _biggest(tops, room - 1, result.total)
+    rows = [*kept, *([_rest(rest)] if rest else [])]
+    return (*_with_starts(rows, inner), _total(result))
+
+
+def _biggest(tops: list[Part], room: int, total: float) -> tuple[list[Part], list[Part]]:
+    """Split into what is shown and what is collapsed, both in their order."""
+    floor = _SMALL * max(abs(total), max(abs(part.value) for part in tops))
+    ranked = sorted(tops, key=lambda part: (not part.selected, -abs(part.value)))
+    shown = {part.name for part in ranked[:room] if part.selected or abs(part.value) >= floor}
+    rest = [part for part in tops if part.name not in shown]
+    if len(rest) == 1:  # one small part takes as much room as the row that would hide it
+        return tops, []
+    return [part for part in tops if part.name in shown], rest
+
+
+def _rest(parts: list[Part]) -> Part:
+    befores = [part.before for part in parts if part.before is not None]
+    return Part(
+        "rest",
+        f"{len(parts)} smaller parts",
+        math.fsum(part.value for part in parts),
+        0.0,
+        before=math.fsum(befores) if len(befores) == len(parts) else None,
+    )
+
+
+def _with_starts(rows: list[Part], inner: list[Part]) -> list[Part]:
+    placed, at = [], 0.0
+    for row in rows:
+        placed.append(replace(row, start=at))
+        if row.selected and row.kind not in _INDENTED:
+            within = at
+            for part in inner:
+                placed.append(replace(part, start=within))
+                within += part.value
+        at += row.value
+    return placed
+
+
+def _total(result: Result) -> Part:
+    return Part("total", result.total_name, result.total, 0.0, label=result.target, before=result.total_before)
 
 
 def compute(spec: Spec, task: Task, last: Result | None = None) -> Result:
     """Return the parts of the target's logit at the query (or of the fit), and the predictions there."""
-    raise NotImplementedError
+    if isinstance(spec.scene, RegressionScene):
+        from kav.views.regression import attribution as regression
+
+        return regression.compute(spec, task, last)
+    from kav.views.head import attribution as head
+
+    return head.compute(spec, task, last)

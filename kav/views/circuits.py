@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from kav.task import Task
-from kav.views.scene import Scene
+from kav.views.scene import RegressionScene, Scene
 from kav.views.words import Label, Reading
 
 
@@ -61,4 +61,10 @@ class Result:
 
 def compute(spec: Spec, task: Task, last: Result | None = None) -> Result:
     """Return the circuit of the scene's head (or the fit written as one)."""
-    raise NotImplementedError
+    if isinstance(spec.scene, RegressionScene):
+        from kav.views.regression import circuits as regression
+
+        return regression.compute(spec, task, last)
+    from kav.views.head import circuits as head
+
+    return head.compute(spec, task, last)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from kav.task import Task
-from kav.views.scene import Scene
+from kav.views.scene import RegressionScene, Scene
 from kav.views.words import Reading
 
 
@@ -64,4 +64,10 @@ class Result:
 
 def compute(spec: Spec, task: Task, last: Result | None = None) -> Result:
     """Return the dose-response curves; with `last` of the same component and run only the handle's values change."""
-    raise NotImplementedError
+    if isinstance(spec.scene, RegressionScene):
+        from kav.views.regression import dose as regression
+
+        return regression.compute(spec, task, last)
+    from kav.views.head import dose as head
+
+    return head.compute(spec, task, last)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from kav.task import Task
-from kav.views.scene import Scene
+from kav.views.scene import RegressionScene, Scene
 from kav.views.words import Label, Mark, Reading, Role
 
 
@@ -86,4 +86,10 @@ class Result:
 
 def compute(spec: Spec, task: Task, last: Result | None = None) -> Result:
     """Return the picture of one query; `last` is the panel's previous result, of which unchanged parts are reused."""
-    raise NotImplementedError
+    if isinstance(spec.scene, RegressionScene):
+        from kav.views.regression import fit as regression
+
+        return regression.compute(spec, task, last)
+    from kav.views.head import fit as head
+
+    return head.compute(spec, task, last)

@@ -8,7 +8,7 @@ import numpy as np
 
 from kav.task import Task
 from kav.views.predictions import Prediction
-from kav.views.scene import Scene
+from kav.views.scene import RegressionScene, Scene
 from kav.views.words import Label, Reading
 
 
@@ -46,4 +46,10 @@ class Result:
 
 def compute(spec: Spec, task: Task, last: Result | None = None) -> Result:
     """Return the contents of the prompt bar."""
-    raise NotImplementedError
+    if isinstance(spec.scene, RegressionScene):
+        from kav.views.regression import prompt as regression
+
+        return regression.compute(spec, task, last)
+    from kav.views.head import prompt as head
+
+    return head.compute(spec, task, last)

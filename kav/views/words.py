@@ -6,11 +6,18 @@ exports and the tests say exactly the same.
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 Role = Literal["", "query", "key", "target", "direct", "muted", "error"]
 Mark = Literal["", "query", "key", "target", "direct", "rerun", "response", "weight", "curve", "kernel"]
+
+_GLYPHS = {"query": "▼", "key": "●", "target": "◆"}
+_SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
+_UNDEFINED = "undefined"
+_CONTROLS = {"\n": "↵", "\t": "⇥", "\r": "␍", " ": "␣"}
 
 
 @dataclass(frozen=True)
@@ -39,22 +46,122 @@ class Label:
     joined: bool = False
     exact: str = ""
 
+    @property
+    def shown(self) -> str:
+        """The text as labels print it: a piece that continues a word gets an ellipsis before it."""
+        return f"…{self.text}" if self.joined else self.text
+
+    def __str__(self) -> str:
+        """Return position and text on one line: `7 music`."""
+        return self.shown if self.position is None else f"{self.position} {self.shown}"
+
+
+def token_label(string: str, position: int | None = None, *, previous: str = "", name: str = "") -> Label:
+    """Return the label of a token.
+
+    Parameters
+    ----------
+    string : str
+        Exact string of the token, with its leading space if it has one.
+    position : int or None
+        Place in the prompt; None for a vocabulary entry.
+    previous : str
+        Exact string of the token before it; a piece is joined only to something that ends in a letter or digit.
+    name : str
+        Shown instead of the string: "‹bos›" for the token that starts a text.
+
+    Returns
+    -------
+    Label
+    """
+    exact = f'"{string}"'
+    if name:
+        return Label(name, position, exact=exact)
+    text = string.removeprefix(" ")
+    joined = string[:1].isalnum() and previous[-1:].isalnum()
+    return Label("".join(_CONTROLS.get(c, c) for c in text) if text.strip() else _blank(string), position, joined, exact)
+
+
+def _blank(string: str) -> str:
+    return "".join(_CONTROLS.get(c, "␣") for c in string) or "‹empty›"
+
+
+def token_pieces(label: Label, mark: Mark = "", role: Role = "") -> Reading:
+    """Return a token inside a reading line: its mark, its position in muted figures, its text in weight 600."""
+    if label.position is None:
+        return (Piece(label.shown, role, strong=True, mark=mark),)
+    return (Piece(f"{label.position} ", "muted", mark=mark), Piece(label.shown, role, strong=True))
+
 
 def plain(reading: Reading) -> str:
-    """Return the reading line as plain text, for tooltips, accessibility and exports."""
-    return "".join(piece.text for piece in reading)
+    """Return the reading line as plain text with its marks, for tooltips, accessibility and exports."""
+    return "".join(f"{_GLYPHS[piece.mark]} {piece.text}" if piece.mark in _GLYPHS else piece.text for piece in reading)
+
+
+def fixed(value: float, decimals: int = 2) -> str:
+    """Return a number with that many decimals and a real minus sign: a dose is `1.00`, a place `t = 0.00`."""
+    if math.isnan(value):
+        return _UNDEFINED
+    if math.isinf(value):
+        return "∞" if value > 0 else "−∞"
+    text = f"{value:.{decimals}f}"
+    return (text[1:] if float(text) == 0 and value <= 0 and text[0] == "-" else text).replace("-", "−")
 
 
 def number(value: float) -> str:
-    """Return a number with three significant digits and a real minus sign."""
-    raise NotImplementedError
+    """Return a number with three significant digits and a real minus sign.
+
+    Powers of ten are written out below 0.001 and from 100,000 (`8·10⁻¹⁵`); between 0.1 and 1 a third digit that is
+    zero is left out (`0.28`); NaN is "undefined".
+    """
+    size = abs(value)
+    if math.isnan(value) or math.isinf(value):
+        return fixed(value)
+    if size == 0:
+        return "0"
+    if size < 0.001 or size >= 99_950:
+        return _power(value)
+    decimals = _decimals(size)
+    text = fixed(value, decimals)
+    return text[:-1] if decimals > 2 and text.endswith("0") else text
+
+
+def _decimals(size: float) -> int:
+    """How many decimals give three significant digits."""
+    return max(0, 2 - math.floor(math.log10(float(f"{size:.2e}"))))
+
+
+def _power(value: float) -> str:
+    mantissa, _, exponent = (f"{value:.1e}" if abs(value) < 1 else f"{value:.2e}").partition("e")
+    mantissa = mantissa.rstrip("0").removesuffix(".").replace("-", "−")
+    return f"{mantissa}·10{str(int(exponent)).translate(_SUPERSCRIPTS)}"
+
+
+def numbers(values: Sequence[float]) -> tuple[str, ...]:
+    """Return numbers to be compared in one sentence, all with the decimals that suit the largest: 16.7, 5.0, −0.1."""
+    sizes = [abs(value) for value in values if math.isfinite(value)]
+    largest = max(sizes, default=0.0)
+    if largest < 0.001 or largest >= 99_950:
+        return tuple(number(value) for value in values)
+    return tuple(fixed(value, min(_decimals(largest), 3)) for value in values)
 
 
 def signed(value: float) -> str:
-    """Return a number with three significant digits (at most two decimals) and always a sign: `+13.89`, `−0.56`."""
-    raise NotImplementedError
+    """Return a number with at most two decimals and always a sign, `+13.89`, `−0.56`; what rounds to zero has none."""
+    if not math.isfinite(value):
+        return fixed(value)
+    if abs(value) >= 99_950:
+        text = _power(value)
+    else:
+        text = fixed(value, 2 if abs(value) < 99.995 else 1 if abs(value) < 999.95 else 0)
+    return text if text.startswith("−") or not text.strip("0.") else f"+{text}"
 
 
 def share(value: float) -> str:
     """Return a weight or probability with three decimals, `<0.001` below that."""
-    raise NotImplementedError
+    return "<0.001" if 0 < value < 0.001 else fixed(value, 3)
+
+
+def was(text: str) -> Piece:
+    """Return the end of a reading line while an edit is active: `, was +13.89`."""
+    return Piece(f", was {text}", "muted")

@@ -1,0 +1,100 @@
+"""Numbers and sentences read the same everywhere, so they are tested as text."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kav.views.words import Piece, fixed, number, numbers, plain, share, signed, token_label, token_pieces
+
+finite = st.floats(min_value=-1e9, max_value=1e9)
+_ASCII = str.maketrans("−⁻⁰¹²³⁴⁵⁶⁷⁸⁹", "--0123456789")
+
+
+def _value(text: str) -> float:
+    return float(text.translate(_ASCII).replace("·10", "e"))
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (16.74, "16.7"),
+        (-0.5612, "−0.561"),
+        (0.996, "0.996"),
+        (0.28, "0.28"),
+        (1.0, "1.00"),
+        (9.999, "10.0"),
+        (123.4, "123"),
+        (1234.0, "1234"),
+        (0.0313, "0.0313"),
+        (8e-15, "8·10⁻¹⁵"),
+        (-1.24e-7, "−1.2·10⁻⁷"),
+        (250_000.0, "2.5·10⁵"),
+        (0.0, "0"),
+        (math.nan, "undefined"),
+        (-math.inf, "−∞"),
+    ],
+)
+def test_number_has_three_significant_digits(value, text):
+    assert number(value) == text
+
+
+@given(finite)
+def test_number_is_within_half_a_unit_of_its_third_digit(value):
+    tolerance = 0.0051 if abs(value) >= 0.001 else 0.051
+    assert _value(number(value)) == pytest.approx(value, rel=tolerance)
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [(13.894, "+13.89"), (-0.56, "−0.56"), (0.006, "+0.01"), (0.0, "0.00"), (-0.001, "0.00"), (123.45, "+123.5"),
+     (-4321.0, "−4321"), (math.nan, "undefined")],
+)  # fmt: skip
+def test_signed_always_carries_its_sign(value, text):
+    assert signed(value) == text
+
+
+@given(finite)
+def test_signed_never_shows_an_ascii_minus_or_a_wrong_sign(value):
+    text = signed(value)
+    assert "-" not in text
+    assert (text[0] == "+") == (value > 0) or set(text) <= set("0.")
+
+
+@pytest.mark.parametrize(
+    ("value", "text"), [(0.9958, "0.996"), (0.0009, "<0.001"), (0.001, "0.001"), (0.0, "0.000"), (1.0, "1.000")]
+)
+def test_share_has_three_decimals(value, text):
+    assert share(value) == text
+
+
+def test_dose_has_two_decimals_and_no_negative_zero():
+    assert (fixed(1.0), fixed(-0.001), fixed(-1.0)) == ("1.00", "0.00", "−1.00")
+
+
+def test_numbers_of_one_sentence_share_their_decimals():
+    assert numbers((16.74, 5.0, 2.85)) == ("16.7", "5.0", "2.9")
+    assert numbers((16.7, -0.09)) == ("16.7", "−0.1")
+
+
+def test_token_label_drops_its_leading_space_and_keeps_the_exact_string():
+    label = token_label(" music", 7, previous="oh")
+    assert (label.text, label.joined, label.exact, str(label)) == ("music", False, '" music"', "7 music")
+
+
+def test_piece_of_a_word_is_joined_but_punctuation_is_not():
+    assert str(token_label("d", 4, previous=" shepher")) == "4 …d"
+    assert str(token_label(".", 5, previous="d")) == "5 ."
+    assert not token_label("He", 1, previous="\n").joined
+
+
+def test_blank_tokens_are_visible():
+    assert [token_label(s).text for s in ("\n", " ", "  ", "\t", "")] == ["↵", "␣", "␣␣", "⇥", "‹empty›"]
+
+
+def test_reading_line_as_text_has_its_marks():
+    pieces = (Piece("Head 1.1 at "), *token_pieces(token_label(" Pharaoh", 13), "query"), Piece(" looks"))
+    assert plain(pieces) == "Head 1.1 at ▼ 13 Pharaoh looks"
