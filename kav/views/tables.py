@@ -1,0 +1,109 @@
+"""A panel's numbers as a file: CSV, NPZ or JSON, written whole or not at all.
+
+A table is a dict of name -> array, tuple of str, or number. ``"axes"``, if present, names the two entries that label
+the rows and columns of every matrix in it, e.g. ``("query", "key")``; a CSV then has one line per cell.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import itertools
+import json
+import os
+import tempfile
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from kav.errors import KavError
+
+DATA_SUFFIXES = (".csv", ".npz", ".json")
+_FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")  # a spreadsheet would run a cell that begins like this
+
+
+def write_table(table: Mapping[str, Any], path: str) -> None:
+    """Write `table` to `path` in the format its suffix names; an existing file is replaced only by a whole new one.
+
+    Raises
+    ------
+    KavError
+        If the file cannot be written.
+    """
+    encode = {".csv": _csv, ".npz": _npz, ".json": _json}[Path(path).suffix.lower()]
+    _replace(path, encode(table))
+
+
+def _npz(table: Mapping[str, Any]) -> bytes:
+    buffer = io.BytesIO()
+    arrays: dict[str, Any] = {name: np.asarray(value) for name, value in table.items()}
+    np.savez_compressed(buffer, **arrays)
+    return buffer.getvalue()
+
+
+def _json(table: Mapping[str, Any]) -> bytes:
+    plain = {name: _plain(np.asarray(value).tolist()) for name, value in table.items()}
+    return json.dumps(plain, ensure_ascii=False, indent=1, allow_nan=False).encode() + b"\n"
+
+
+def _plain(value: Any) -> Any:
+    """Lists of what JSON knows: numbers that are not finite become null, complex ones pairs."""
+    if isinstance(value, list):
+        return [_plain(item) for item in value]
+    if isinstance(value, complex):
+        return [_plain(value.real), _plain(value.imag)]
+    if isinstance(value, float) and not np.isfinite(value):
+        return None
+    return value
+
+
+def _csv(table: Mapping[str, Any]) -> bytes:
+    text = io.StringIO(newline="")
+    writer = csv.writer(text, lineterminator="\n")
+    axes = table.get("axes")
+    names, rows = _columns(table) if axes is None else _cells(table, tuple(axes))
+    writer.writerow(names)
+    writer.writerows([_cell(value) for value in row] for row in rows)
+    return text.getvalue().encode("utf-8-sig")  # the mark lets spreadsheets read the tokens as UTF-8
+
+
+def _columns(table: Mapping[str, Any]) -> tuple[list[str], Iterable[tuple[Any, ...]]]:
+    columns = {name: np.atleast_1d(np.asarray(value, dtype=object)).ravel() for name, value in table.items()}
+    return list(columns), itertools.zip_longest(*columns.values(), fillvalue="")
+
+
+def _cells(table: Mapping[str, Any], axes: tuple[str, ...]) -> tuple[list[str], Iterable[tuple[Any, ...]]]:
+    row_names, column_names = (list(table[axis]) for axis in axes)
+    matrices = {name: np.asarray(value) for name, value in table.items() if np.ndim(value) == 2}
+    rows = (
+        (row, column, *(matrix[i, j] for matrix in matrices.values()))
+        for i, row in enumerate(row_names)
+        for j, column in enumerate(column_names)
+    )
+    return [*axes, *matrices], rows
+
+
+def _cell(value: Any) -> Any:
+    if isinstance(value, str) and value.startswith(_FORMULA_STARTS):
+        return "'" + value
+    return value
+
+
+def _replace(path: str, content: bytes) -> None:
+    target = Path(path)
+    try:
+        handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
+        try:
+            with os.fdopen(handle, "wb") as file:
+                file.write(content)
+                file.flush()
+                os.fsync(file.fileno())
+            Path(temporary).chmod(0o644)
+            Path(temporary).replace(target)
+        except BaseException:
+            Path(temporary).unlink(missing_ok=True)
+            raise
+    except OSError as error:
+        raise KavError(f"cannot write {path}: {error.strerror}", "choose another place") from error

@@ -1,0 +1,60 @@
+"""Tables written to disk hold what was given, whole or not at all."""
+
+import csv
+import json
+
+import numpy as np
+import pytest
+
+from kav.errors import KavError
+from kav.views.tables import write_table
+
+MATRIX = {
+    "axes": ("query", "key"),
+    "query": ("a", "=b"),
+    "key": ("x", "y"),
+    "weight": np.array([[1.0, 0.0], [0.4, 0.6]]),
+}
+
+
+def test_csv_of_a_matrix_has_one_line_per_cell(tmp_path):
+    path = tmp_path / "m.csv"
+    write_table(MATRIX, str(path))
+    rows = list(csv.DictReader(path.read_text(encoding="utf-8-sig").splitlines()))
+    assert [(r["query"], r["key"], float(r["weight"])) for r in rows][2] == ("'=b", "x", 0.4)
+    assert len(rows) == 4
+
+
+def test_npz_round_trips_arrays_and_labels(tmp_path):
+    path = tmp_path / "m.npz"
+    write_table(MATRIX, str(path))
+    with np.load(path, allow_pickle=False) as file:
+        np.testing.assert_array_equal(file["weight"], MATRIX["weight"])
+        assert tuple(file["query"]) == MATRIX["query"]
+
+
+def test_json_names_what_is_not_finite_as_null(tmp_path):
+    path = tmp_path / "m.json"
+    write_table({"f": np.array([1.0, np.nan]), "name": ("é",)}, str(path))
+    assert json.loads(path.read_text(encoding="utf-8")) == {"f": [1.0, None], "name": ["é"]}
+
+
+def test_columns_of_different_length_are_padded(tmp_path):
+    path = tmp_path / "c.csv"
+    write_table({"dose": np.array([0.0, 1.0]), "note": ("only",)}, str(path))
+    assert path.read_text(encoding="utf-8-sig").splitlines() == ["dose,note", "0.0,only", "1.0,"]
+
+
+def test_a_failed_write_keeps_the_old_file_and_leaves_no_litter(tmp_path, monkeypatch):
+    path = tmp_path / "m.json"
+    path.write_text("old")
+    monkeypatch.setattr("os.fsync", lambda _: (_ for _ in ()).throw(OSError(28, "No space left on device")))
+    with pytest.raises(KavError, match="No space left"):
+        write_table({"f": np.zeros(3)}, str(path))
+    assert path.read_text() == "old"
+    assert [p.name for p in tmp_path.iterdir()] == ["m.json"]
+
+
+def test_an_unwritable_folder_is_a_sentence(tmp_path):
+    with pytest.raises(KavError, match="cannot write"):
+        write_table({"f": np.zeros(3)}, str(tmp_path / "missing" / "m.csv"))

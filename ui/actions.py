@@ -1,0 +1,92 @@
+"""Every command of the window, once: menus, shortcuts and the F1 list are made from this table."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from PySide6.QtGui import QAction, QKeySequence
+from PySide6.QtWidgets import QMenu, QMenuBar, QWidget
+
+
+@dataclass(frozen=True)
+class Command:
+    """One command: where it is in the menus, its words, its keys, and the name of the window's slot that does it."""
+
+    name: str  # objectName of the action
+    menu: str
+    text: str
+    slot: str
+    keys: str = ""
+    tip: str = ""
+    checkable: bool = False
+    group: int = 0  # a rule is drawn between groups
+
+
+COMMANDS: tuple[Command, ...] = (
+    Command("model.open", "File", "Open model folder…", "open_model_folder", "Ctrl+O", "A folder with safetensors"),
+    Command("export.window", "File", "Export window…", "export_window", "Ctrl+E", "PNG, SVG or PDF", group=1),
+    Command("app.quit", "File", "Quit", "close", "Ctrl+Q", group=2),
+    Command("edit.undo", "Edit", "Undo", "undo", "Ctrl+Z", "Take the last edit or drag back"),
+    Command("edit.redo", "Edit", "Redo", "redo", "Ctrl+Shift+Z", "Do it again"),
+    Command("edit.reset", "Edit", "Reset edits", "reset_edits", "Ctrl+0", "Show the model as it runs", group=1),
+    Command("prompt.edit", "Edit", "Edit prompt", "edit_prompt", "F2", "Type; every panel follows", group=2),
+    Command("view.head", "View", "Attention head", "show_head_scene", "Ctrl+H", checkable=True),
+    Command("view.regression", "View", "Regression", "show_regression_scene", "Ctrl+R", checkable=True),
+    Command("view.back", "View", "Back", "back", "Alt+Left", "To the selection before", group=1),
+    Command("view.forward", "View", "Forward", "forward", "Alt+Right", group=1),
+    Command("view.light", "View", "Light", "use_light_theme", checkable=True, group=2),
+    Command("view.dark", "View", "Dark", "use_dark_theme", "Ctrl+D", checkable=True, group=2),
+    Command(
+        "view.reset", "View", "Reset layout", "reset_layout", "Ctrl+Shift+R", "All panels in their places", group=3
+    ),
+    Command("model.bundled", "Model", "Bundled induction model", "open_bundled", tip="The model of the first start"),
+    Command("model.next_head", "Model", "Next head", "next_head", "Ctrl+Down", group=1),
+    Command("model.previous_head", "Model", "Previous head", "previous_head", "Ctrl+Up", group=1),
+    Command("model.next_query", "Model", "Next query", "next_query", "Ctrl+Right", group=2),
+    Command("model.previous_query", "Model", "Previous query", "previous_query", "Ctrl+Left", group=2),
+    Command("model.zero_head", "Model", "Remove selected head", "remove_head", "Ctrl+Backspace", group=3),
+    Command("help.keys", "Help", "Keyboard shortcuts", "show_shortcuts", "F1"),
+    Command("help.about", "Help", "About KAV", "show_about"),
+)
+
+# What the keys do inside a panel, for the F1 list; the panels themselves handle them.
+PANEL_KEYS: tuple[tuple[str, str], ...] = (
+    ("Tab", "to the next control, handle or plot"),
+    ("arrow keys", "move the selection of a matrix, or the handle of a plot"),
+    ("Shift + arrow keys", "ten times as far; in the token strip: move the key"),
+    ("Home, End", "first and last place of a handle"),
+    ("Del", "delete the selected sample"),
+    ("double click", "on the kernel fit: add a sample; on a panel's title: maximise"),
+    ("Esc", "cancel what runs, close the formula card, leave the prompt"),
+)
+
+
+def build_menus(bar: QMenuBar, window: QWidget, commands: tuple[Command, ...] = COMMANDS) -> dict[str, QAction]:
+    """Fill the menu bar and return the actions by name; each triggers the window's method of the command's slot."""
+    actions: dict[str, QAction] = {}
+    menus: dict[str, QMenu] = {}
+    groups: dict[str, int] = {}
+    for command in commands:
+        menu = menus.get(command.menu)
+        if menu is None:
+            menu = menus[command.menu] = bar.addMenu(command.menu)
+            menu.setObjectName(f"menu.{command.menu.lower()}")
+        elif groups[command.menu] != command.group:
+            menu.addSeparator()
+        groups[command.menu] = command.group
+        actions[command.name] = _action(command, window, getattr(window, command.slot))
+        menu.addAction(actions[command.name])
+    return actions
+
+
+def _action(command: Command, window: QWidget, slot: Callable[[], object]) -> QAction:
+    action = QAction(command.text, window)
+    action.setObjectName(command.name)
+    action.setCheckable(command.checkable)
+    if command.keys:
+        action.setShortcut(QKeySequence(command.keys))
+    action.setToolTip(command.tip or command.text)
+    action.setStatusTip(command.tip)
+    action.triggered.connect(slot)
+    return action

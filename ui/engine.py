@@ -1,0 +1,165 @@
+"""Runs computations off the GUI thread: at most one running and one waiting per channel.
+
+A channel is whatever asks (a panel, the session). On the lane "live" the running job finishes and is shown, then the
+newest request runs; restarting instead would starve a drag, which asks faster than it can be answered. On the lane
+"long" a newer request of the same channel cancels the running one. One thread per lane, so a sweep never delays a
+drag. Workers touch no Qt object but the engine's own signal; what is stale is dropped in the GUI thread.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Callable
+from concurrent.futures import Executor, Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass, field
+from typing import Any
+
+from PySide6.QtCore import QObject, Signal
+
+from kav.errors import Cancelled
+from kav.task import Task
+
+LANES = ("live", "long")
+CLOSE_SECONDS = 2.0
+
+
+class InlineExecutor(Executor):
+    """Runs each job at once in the calling thread: for tests, and for exports that draw without a display."""
+
+    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
+        """Run ``fn`` now."""
+        future: Future[Any] = Future()
+        future.set_result(fn(*args, **kwargs))
+        return future
+
+
+@dataclass(eq=False)
+class _Job:
+    """One request: its work, its task, and what came of it."""
+
+    channel: str
+    lane: str
+    work: Callable[[Task], Any]
+    task: Task = field(default_factory=Task)
+    dropped: bool = False
+    value: Any = None
+    error: BaseException | None = None
+
+
+class Engine(QObject):
+    """The one place where threads live.
+
+    Signals
+    -------
+    started(channel), progressed(channel, fraction, text), finished(channel, result), failed(channel, error),
+    stopped(channel) : the job was cancelled. All arrive in the thread that owns the engine.
+    """
+
+    started = Signal(str)
+    progressed = Signal(str, float, str)
+    finished = Signal(str, object)
+    failed = Signal(str, object)
+    stopped = Signal(str)
+
+    _reported = Signal(object, float, str)
+    _ended = Signal(object)
+
+    def __init__(self, parent: QObject | None = None, *, executors: dict[str, Executor] | None = None) -> None:
+        super().__init__(parent)
+        self._lock = threading.Lock()
+        self._waiting: dict[str, OrderedDict[str, _Job]] = {lane: OrderedDict() for lane in LANES}
+        self._running: dict[str, _Job | None] = dict.fromkeys(LANES)
+        self._executors = executors or {
+            lane: ThreadPoolExecutor(max_workers=1, thread_name_prefix=f"kav-{lane}") for lane in LANES
+        }
+        self._futures: set[Future[Any]] = set()
+        self._closed = False
+        self._reported.connect(self._on_reported)
+        self._ended.connect(self._on_ended)
+
+    @classmethod
+    def inline(cls, parent: QObject | None = None) -> Engine:
+        """Return an engine that computes at once in the calling thread."""
+        return cls(parent, executors={lane: InlineExecutor() for lane in LANES})
+
+    def submit(self, channel: str, work: Callable[[Task], Any], *, lane: str = "live") -> None:
+        """Ask for ``work(task)``; it replaces a waiting request of the same channel."""
+        if self._closed:
+            return
+        job = _Job(channel, lane, work)
+        job.task = Task(lambda fraction, text: self._reported.emit(job, fraction, text))
+        with self._lock:
+            self._waiting[lane][channel] = job
+            running = self._running[lane]
+            if lane == "long" and running is not None and running.channel == channel:
+                running.task.cancel()
+            self._futures = {future for future in self._futures if not future.done()}
+        future = self._executors[lane].submit(self._run_next, lane)
+        with self._lock:
+            self._futures.add(future)
+
+    def cancel(self, channel: str) -> None:
+        """Forget the channel's waiting request and stop its running one at its next report."""
+        with self._lock:
+            for lane in LANES:
+                self._waiting[lane].pop(channel, None)
+                running = self._running[lane]
+                if running is not None and running.channel == channel:
+                    running.dropped = True
+                    running.task.cancel()
+
+    def busy(self, channel: str | None = None) -> bool:
+        """Return whether the channel (or any) has a running or waiting request."""
+        with self._lock:
+            jobs = [job for lane in LANES for job in (*self._waiting[lane].values(), self._running[lane]) if job]
+        return any(channel is None or job.channel == channel for job in jobs)
+
+    def close(self) -> None:
+        """Cancel everything and wait for the workers, at most two seconds."""
+        self._closed = True
+        with self._lock:
+            for lane in LANES:
+                self._waiting[lane].clear()
+                running = self._running[lane]
+                if running is not None:
+                    running.dropped = True
+                    running.task.cancel()
+            futures = set(self._futures)
+        for executor in self._executors.values():
+            executor.shutdown(wait=False, cancel_futures=True)
+        wait(futures, timeout=CLOSE_SECONDS)
+
+    def _run_next(self, lane: str) -> None:
+        """Take the oldest waiting request of the lane and do it (worker thread)."""
+        with self._lock:
+            if self._closed or not self._waiting[lane]:
+                return  # it was replaced or cancelled meanwhile
+            _, job = self._waiting[lane].popitem(last=False)
+            previous, self._running[lane] = self._running[lane], job  # nested only under the inline executor
+        self._reported.emit(job, -1.0, "")
+        try:
+            job.value = job.work(job.task)
+        except BaseException as error:  # a worker must survive whatever a job raises, panics included
+            job.error = error
+        with self._lock:
+            self._running[lane] = previous
+        self._ended.emit(job)
+
+    def _on_reported(self, job: _Job, fraction: float, text: str) -> None:
+        if job.dropped or self._closed:
+            return
+        if fraction < 0:
+            self.started.emit(job.channel)
+        else:
+            self.progressed.emit(job.channel, fraction, text)
+
+    def _on_ended(self, job: _Job) -> None:
+        if self._closed:
+            return
+        if job.dropped or isinstance(job.error, Cancelled):
+            self.stopped.emit(job.channel)
+        elif job.error is not None:
+            self.failed.emit(job.channel, job.error)
+        else:
+            self.finished.emit(job.channel, job.value)

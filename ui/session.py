@@ -1,0 +1,312 @@
+"""The one observable state of the window: frozen values, one past-tense signal each, changed only by these methods.
+
+Panels read it and ask it to change; none of them writes to another. Each method builds a new value, clamps it, returns
+if it is equal, stores it, and emits once. What can be taken back goes through the undo stack as a whole `Document`;
+where the person looks (head, query, key, target) has a back and forward history of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Any
+
+from PySide6.QtCore import QObject, Signal
+from PySide6.QtGui import QUndoStack
+
+import kav
+from kav.errors import KavError
+from kav.model.edits import Edit
+from kav.model.trace import Trace
+from kav.regression.samples import BUILT_IN, Samples
+from kav.task import Task
+from kav.views.scene import DEFAULT, HeadScene, RegressionScene, Scene, Selection
+
+from .document import Change, Document, with_edit
+from .engine import Engine
+from .runs import Runs, run_prompt
+
+HISTORY = 200
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where the person looks: what back and forward walk through."""
+
+    kind: str = "head"
+    selection: Selection = field(default_factory=Selection)
+    sample: int | None = None
+
+
+class Session(QObject):
+    """State of one window.
+
+    Signals
+    -------
+    sceneChanged : head or regression. modelChanged : another model is open. traceChanged : the runs are new.
+    selectionChanged : head, query, key, target, foil, or sample. editsChanged : edits of the model.
+    samplesChanged : anything of the regression scene. problemRaised(error) : a request was refused; state is kept.
+    """
+
+    sceneChanged = Signal()
+    modelChanged = Signal()
+    promptChanged = Signal()
+    traceChanged = Signal()
+    selectionChanged = Signal()
+    editsChanged = Signal()
+    samplesChanged = Signal()
+    problemRaised = Signal(object)
+
+    def __init__(self, engine: Engine, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self.engine = engine
+        self.undo_stack = QUndoStack(self)
+        self.model: Any = None
+        self.prompt = DEFAULT.prompt
+        self.runs: Runs | None = None
+        self.towards: int | None = None
+        self.place = Place(selection=Selection(layer=DEFAULT.layer, head=DEFAULT.head))
+        self.document = Document(samples=BUILT_IN[0])
+        self._back: list[Place] = []
+        self._forward: list[Place] = []
+        self._drag = 0
+        engine.finished.connect(self._on_engine_finished)
+        engine.failed.connect(self._on_engine_failed)
+
+    # --- what there is -------------------------------------------------------------------------------------------
+
+    @property
+    def kind(self) -> str:
+        """ "head" or "regression"."""
+        return self.place.kind
+
+    @property
+    def selection(self) -> Selection:
+        """The selection of the head scene, open choices left open."""
+        return self.place.selection
+
+    @property
+    def trace(self) -> Trace | None:
+        """The run that the panels show, None before the first."""
+        return None if self.runs is None else self.runs.trace
+
+    @property
+    def before(self) -> Trace | None:
+        """The unedited run while edits are active, else None."""
+        return None if self.runs is None or self.runs.edited is None else self.runs.base
+
+    @property
+    def edits(self) -> tuple[Edit, ...]:
+        """The edits of the model, in the order they were made."""
+        return self.document.edits
+
+    @property
+    def edited(self) -> bool:
+        """Whether the scene at hand differs from the model (or the samples) as it is."""
+        return bool(self.edits if self.kind == "head" else self.document.doses)
+
+    def scene(self) -> Scene | None:
+        """Return what the panels are asked about, None while there is nothing to show."""
+        return self._regression_scene() if self.kind == "regression" else self._head_scene()
+
+    def _head_scene(self) -> HeadScene | None:
+        if self.runs is None:
+            return None
+        return HeadScene(self.runs.trace, self.selection, self.runs.edits, self.before, self.towards)
+
+    def _regression_scene(self) -> RegressionScene:
+        doc = self.document
+        scene = RegressionScene(doc.samples, doc.kernel, doc.h, doc.x_query, self.place.sample)
+        return replace(scene, doses=doc.doses, before=scene) if doc.doses else scene
+
+    # --- model and prompt ----------------------------------------------------------------------------------------
+
+    def open_model(self, source: str, *, device: str = "auto") -> None:
+        """Open a model off the GUI thread; the one that is open stays until the new one is whole."""
+        self.engine.submit("model", partial(_open, source, device), lane="long")
+
+    def set_model(self, model: Any) -> None:
+        """Show another model."""
+        if model is self.model:
+            return
+        first = self.model is None
+        self.model = model
+        self.runs = None
+        if not first:
+            self.place = Place(self.kind)
+            self._back.clear()
+            self._forward.clear()
+            self.undo_stack.clear()
+            self._apply(replace(self.document, edits=()))
+        self.modelChanged.emit()
+        self._request_runs()
+
+    def set_prompt(self, text: str) -> None:
+        """Show another prompt; positions that it does not have are forgotten."""
+        if text == self.prompt:
+            return
+        self.prompt = text
+        selection = replace(self.selection, query=None, key=None, target=None, foil=None)
+        self.towards = None
+        self.place = replace(self.place, selection=selection)
+        self.promptChanged.emit()
+        self._request_runs()
+
+    def _request_runs(self) -> None:
+        if self.model is not None:
+            work = partial(run_prompt, self.model, self.prompt, self.edits, self.runs)
+            self.engine.submit("trace", work)
+
+    def _on_engine_finished(self, channel: str, value: Any) -> None:
+        if channel == "model":
+            self.set_model(value)
+        elif channel == "trace" and value.base.model is self.model and value is not self.runs:
+            self.runs = value
+            self.traceChanged.emit()
+
+    def _on_engine_failed(self, channel: str, error: BaseException) -> None:
+        if channel in ("model", "trace"):
+            self.problemRaised.emit(error)
+
+    # --- where the person looks ----------------------------------------------------------------------------------
+
+    def set_scene(self, kind: str) -> None:
+        """Show the "head" or the "regression" scene."""
+        self._go(replace(self.place, kind=kind))
+
+    def select(self, **changes: Any) -> None:
+        """Change parts of the selection: layer, head, query, key, target, foil."""
+        self._go(replace(self.place, selection=replace(self.selection, **changes)))
+
+    def select_head(self, layer: int, head: int) -> None:
+        """Select a head; its key is again the one it looks at most."""
+        self.select(layer=layer, head=head, key=None)
+
+    def select_query(self, query: int) -> None:
+        """Select a query; key and target are again the obvious ones there."""
+        self.towards = None
+        self.select(query=query, key=None, target=None, foil=None)
+
+    def select_sample(self, index: int | None) -> None:
+        """Select a sample of the regression scene."""
+        self._go(replace(self.place, sample=index))
+
+    def set_towards(self, position: int | None) -> None:
+        """Let the hero's curve move towards another token's query."""
+        if position != self.towards:
+            self.towards = position
+            self.selectionChanged.emit()
+
+    def back(self) -> None:
+        """Return to the place before."""
+        if self._back:
+            self._forward.append(self.place)
+            self._show(self._back.pop())
+
+    def forward(self) -> None:
+        """Take back a `back`."""
+        if self._forward:
+            self._back.append(self.place)
+            self._show(self._forward.pop())
+
+    def can_go(self) -> tuple[bool, bool]:
+        """Return whether there is a place to go back to, and one to go forward to."""
+        return bool(self._back), bool(self._forward)
+
+    def _go(self, place: Place) -> None:
+        if place == self.place:
+            return
+        self._back = [*self._back[1 - HISTORY :], self.place]
+        self._forward.clear()
+        self._show(place)
+
+    def _show(self, place: Place) -> None:
+        before, self.place = self.place, place
+        if before.kind != place.kind:
+            self.sceneChanged.emit()
+        self.selectionChanged.emit()
+
+    # --- what can be taken back ----------------------------------------------------------------------------------
+
+    def put_edit(self, edit: Edit, *, merge: Hashable = None) -> None:
+        """Edit the model; a neutral edit removes the one on the same thing."""
+        self._change(with_edit(self.document, edit), "edit", merge)
+
+    def remove_edit(self, edit: Edit) -> None:
+        """Take one edit away."""
+        kept = tuple(other for other in self.edits if other != edit)
+        self._change(replace(self.document, edits=kept), "remove edit")
+
+    def clear_edits(self) -> None:
+        """Show the model (or the samples) as it is."""
+        cleared = {"edits": ()} if self.kind == "head" else {"doses": ()}
+        self._change(replace(self.document, **cleared), "reset edits")
+
+    def set_samples(self, samples: Samples, *, text: str = "samples", merge: Hashable = None) -> None:
+        """Show other samples; scales of their weights are forgotten."""
+        self._change(replace(self.document, samples=samples, doses=()), text, merge)
+
+    def move_sample(self, index: int, x: float, y: float, merge: Hashable = None) -> None:
+        """Move one sample."""
+        moved = self.document.samples.moved(index, x, y)
+        self._change(replace(self.document, samples=moved), "move sample", merge)
+
+    def add_sample(self, x: float, y: float) -> None:
+        """Add a sample and select it."""
+        samples = self.document.samples.added(x, y)
+        self._change(replace(self.document, samples=samples), "add sample")
+        self.select_sample(len(samples.x) - 1)
+
+    def remove_sample(self, index: int) -> None:
+        """Remove a sample; the last one stays, a fit needs one.
+
+        A refusal is announced through `problemRaised`.
+        """
+        if len(self.document.samples.x) <= 1:
+            self.problemRaised.emit(KavError("the last sample cannot be removed", "add another one first"))
+            return
+        self.place = replace(self.place, sample=None)
+        doses = tuple((i - (i > index), scale) for i, scale in self.document.doses if i != index)
+        samples = self.document.samples.removed(index)
+        self._change(replace(self.document, samples=samples, doses=doses), "delete sample")
+
+    def set_kernel(self, kernel: str) -> None:
+        """Swap the kernel of the regression scene."""
+        self._change(replace(self.document, kernel=kernel), "kernel")
+
+    def set_h(self, h: float, merge: Hashable = None) -> None:
+        """Set the bandwidth; whoever types it has checked it with `kav.regression`."""
+        self._change(replace(self.document, h=h), "bandwidth", merge)
+
+    def set_x_query(self, x: float, merge: Hashable = None) -> None:
+        """Move the query of the regression scene."""
+        self._change(replace(self.document, x_query=x), "move query", merge)
+
+    def set_sample_dose(self, index: int, dose: float, merge: Hashable = None) -> None:
+        """Scale one sample's kernel weight; 1 = as it is."""
+        kept = tuple((i, scale) for i, scale in self.document.doses if i != index)
+        doses = kept if dose == 1.0 else (*kept, (index, dose))
+        self._change(replace(self.document, doses=doses), "scale sample", merge)
+
+    def end_drag(self) -> None:
+        """Close the running undo step: the next drag of the same thing is a step of its own."""
+        self._drag += 1
+
+    def _change(self, document: Document, text: str, merge: Hashable = None) -> None:
+        if document == self.document:
+            return
+        key = None if merge is None else (merge, self._drag)
+        self.undo_stack.push(Change(self._apply, self.document, document, text=text, merge=key))
+
+    def _apply(self, document: Document) -> None:
+        before, self.document = self.document, document
+        if before.edits != document.edits:
+            self.editsChanged.emit()
+            self._request_runs()
+        if replace(before, edits=document.edits) != document:
+            self.samplesChanged.emit()
+
+
+def _open(source: str, device: str, task: Task) -> Any:
+    return kav.open_model(source, device=device, task=task)
