@@ -33,7 +33,13 @@ def namespace(*arrays: Array) -> Any:
 def like(array: Array, values: Any, *, dtype: Any = None) -> Array:
     """Return host values as an array on the device of `array`, in its dtype unless `dtype` is given."""
     xp = namespace(array)
-    return xp.asarray(np.asarray(values).tolist(), dtype=array.dtype if dtype is None else dtype, device=device(array))
+    return xp.asarray(np.asarray(values), dtype=array.dtype if dtype is None else dtype, device=device(array))
+
+
+def indices(start: int, stop: int, *, like: Array) -> Array:
+    """Return ``start, start + 1, ..., stop - 1`` as int64 on the device of `like`."""
+    xp = namespace(like)
+    return xp.arange(start, stop, dtype=xp.int64, device=device(like))
 
 
 def to_host(array: Array) -> np.ndarray:

@@ -29,13 +29,23 @@ class Config:
     position: str = "rotary"  # "rotary" or "learned"
     rotary_base: float = 10000.0
     rotary_dims: int = 0  # how many of d_head are rotated; 0 without rotary positions
-    activation: str = "silu"  # of the MLP
+    rotary_scaling: tuple[float, float, float, float] | None = None  # Llama 3.1: factor, low, high, old n_ctx
+    activation: str = "silu"  # of the MLP: "silu", "gelu_tanh" or "relu"
     gated: bool = True  # MLP with a gate matrix
     attention_only: bool = False  # every MLP is absent (or exactly zero)
     causal: bool = True
     tied: bool = False  # W_U is the transpose of W_E
     scale: float = 0.0  # scores are q.k * scale; 1/sqrt(d_head) unless the family says otherwise
     extra: tuple[tuple[str, str], ...] = field(default=())  # what the panels may show but nothing computes with
+
+    @property
+    def score_scale(self) -> float:
+        """What q.k is multiplied by: `scale`, or ``1 / sqrt(d_head)`` if the family does not set it."""
+        return self.scale or self.d_head**-0.5
+
+    def kv_head(self, head: int) -> int:
+        """Return the key/value head that query head `head` reads: groups of neighbours share one."""
+        return head // (self.n_heads // self.n_kv_heads)
 
 
 @dataclass(frozen=True)

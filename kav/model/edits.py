@@ -7,8 +7,13 @@ Positions and keys may be negative (from the end), as in Python.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Literal
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass, fields, replace
+from typing import Literal, get_args
+
+from kav.errors import ModelError
+from kav.model.config import Config
 
 Baseline = Literal["zero", "mean", "resample"]
 
@@ -64,7 +69,10 @@ class MaskKeys(Edit):
 
 @dataclass(frozen=True)
 class SetScore(Edit):
-    """Set one score (scaled, before the softmax) to `value`. The cell must be visible."""
+    """Set one score (scaled, before the softmax) to `value`. The cell must be visible.
+
+    The value is what enters the softmax: it is set after `SetTemperature`, and `MaskKeys` wins over it.
+    """
 
     head: int
     query: int
@@ -91,3 +99,81 @@ class MoveQuery(Edit):
     query: int
     towards: int
     t: float
+
+
+SCORE_EDITS = (SetTemperature, SetScore, MaskKeys)
+"""Edits of the scores, in the order in which they act whatever their place in the tuple."""
+
+
+def of_layer(edits: tuple[Edit, ...], layer: int) -> tuple[Edit, ...]:
+    """Return the edits that act in `layer`, in order."""
+    return tuple(edit for edit in edits if edit.layer == layer)
+
+
+def resolve(edits: Iterable[Edit], config: Config, n_tokens: int) -> tuple[Edit, ...]:
+    """Return the edits with non-negative positions, checked against a model and a prompt length.
+
+    Raises
+    ------
+    ModelError
+        If a layer, head, position, scale or baseline is not one of this model and prompt.
+    """
+    return tuple(_resolve_one(edit, config, n_tokens) for edit in edits)
+
+
+def _resolve_one(edit: Edit, config: Config, n_tokens: int) -> Edit:
+    if not isinstance(edit, Edit):
+        raise ModelError(f"an edit must be one of kav's edits, got {type(edit).__name__}")
+    name = type(edit).__name__
+    _check_range(f"layer of {name}", edit.layer, config.n_layers)
+    values = {item.name: getattr(edit, item.name) for item in fields(edit)}
+    if "head" in values:
+        _check_range(f"head of {name}", values["head"], config.n_heads)
+    for key in ("scale", "value", "beta", "t"):
+        if key in values and not math.isfinite(values[key]):
+            raise ModelError(f"{key} of {name} must be finite, got {values[key]}")
+    if isinstance(edit, SetTemperature) and edit.beta < 0:
+        raise ModelError(f"beta of {name} must be >= 0, got {edit.beta}", "use ScaleHead to turn an output around")
+    if values.get("baseline", "zero") not in get_args(Baseline):
+        raise ModelError(f"baseline of {name} must be one of {get_args(Baseline)}, got {values['baseline']!r}")
+    if isinstance(edit, ScaleMlp) and config.attention_only:
+        raise ModelError(f"{name} must name a model with MLPs, got an attention-only one", "scale a head")
+    for key in ("query", "key", "towards"):
+        if values.get(key) is not None:
+            values[key] = _place(f"{key} of {name}", values[key], n_tokens)
+    for key in ("keys", "queries", "positions"):
+        if values.get(key) is not None:
+            values[key] = tuple(sorted({_place(f"{key} of {name}", place, n_tokens) for place in values[key]}))
+    if isinstance(edit, SetScore) and config.causal and values["key"] > values["query"]:
+        raise ModelError(f"SetScore must name a visible cell, got query {values['query']}, key {values['key']}")
+    return replace(edit, **values)
+
+
+def _check_range(what: str, index: int, n: int) -> None:
+    if not 0 <= index < n:
+        raise ModelError(f"{what} must be in 0..{n - 1}, got {index}")
+
+
+def _place(what: str, position: int, n_tokens: int) -> int:
+    """Return a position counted from the start."""
+    if not -n_tokens <= position < n_tokens:
+        raise ModelError(f"{what} must be in {-n_tokens}..{n_tokens - 1}, got {position}")
+    return position % n_tokens
+
+
+def needs_whole_prompt(edits: tuple[Edit, ...]) -> bool:
+    """Return whether an edit's baseline is made from all positions, so that no row can be computed alone."""
+    return any(isinstance(edit, ScaleHead | ScaleMlp) and edit.baseline != "zero" for edit in edits)
+
+
+def first_row(edit: Edit) -> int:
+    """Return the smallest query position whose output a resolved edit can change, in a causal model."""
+    if isinstance(edit, ScaleHead | ScaleMlp):
+        return 0 if edit.positions is None else min(edit.positions, default=0)
+    if isinstance(edit, ScaleEdge):
+        return edit.key if edit.query is None else edit.query
+    if isinstance(edit, MaskKeys):
+        return min(edit.keys if edit.queries is None else edit.queries, default=0)
+    if isinstance(edit, SetScore | MoveQuery):
+        return edit.query
+    return 0

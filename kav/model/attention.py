@@ -1,0 +1,259 @@
+"""Attention as what it is: a kernel smoother whose kernel is learned.
+
+For one head the log-kernel of query i and key j is ``q_i . k_j * scale`` (-inf where j is not visible to i), the
+weights are `kav.smoother.weights` of it, and the output is their average of the values v. Queries and keys come
+rotated where positions are rotary, so positions need no further care here. Everything is computed in blocks of
+queries, each against all keys it sees: memory grows with n_tokens, never with its square.
+
+Shapes: ``q (..., n_heads, n_queries, d_head)``, ``k v (..., n_kv_heads, n_tokens, d_head)``. A group of neighbouring
+query heads shares one key/value head. Edits are those of this layer, resolved (`kav.model.edits.resolve`).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from kav import smoother
+from kav.arrays import Array, like, namespace
+from kav.model.config import Block, Config
+from kav.model.edits import Edit, MaskKeys, MoveQuery, ScaleEdge, ScaleHead, SetScore, SetTemperature
+from kav.model.layers import Rotary, rotate, visible
+
+BLOCK_CELLS = 1 << 22
+"""Most cells of the score matrix (all heads together) that are held at once, if a block of 32 queries fits."""
+
+
+def project(x: Array, W: Array, b: Array | None) -> Array:
+    """Return queries, keys or values of a normalised stream, ``x @ W + b`` head by head.
+
+    Parameters
+    ----------
+    x : array, shape (..., n_tokens, d_model)
+    W : array, shape (n_heads, d_model, d_head)
+    b : array, shape (n_heads, d_head), or None
+
+    Returns
+    -------
+    array, shape (..., n_heads, n_tokens, d_head)
+    """
+    namespace(x, W)
+    out = x[..., None, :, :] @ W
+    return out if b is None else out + b[:, None, :]
+
+
+def log_kernel(
+    config: Config,
+    q: Array,
+    k: Array,
+    *,
+    edits: tuple[Edit, ...] = (),
+    masked: bool = True,
+    corner: tuple[int, int, int] = (0, 0, 0),
+) -> Array:
+    """Return a block of the log-kernel, ``q_i . k_j * scale`` with this layer's edits; masked cells are -inf.
+
+    Parameters
+    ----------
+    q, k : array, shapes (..., n_heads, n_queries, d_head) and (..., n_kv_heads, n_keys, d_head)
+        The queries and keys of the block; n_kv_heads divides n_heads.
+    masked : bool
+        False leaves out the causal mask and `MaskKeys`.
+    corner : tuple of int
+        Head, query and key that stand first in the block.
+
+    Returns
+    -------
+    array, shape (..., n_heads, n_queries, n_keys)
+    """
+    xp = namespace(q, k)
+    scores = _grouped(q, k.shape[-3]) @ xp.matrix_transpose(k)[..., None, :, :] * config.score_scale
+    scores = xp.reshape(scores, (*q.shape[:-1], k.shape[-2]))
+    n_heads, n_queries, n_keys = scores.shape[-3:]
+    here = tuple(edit for edit in edits if 0 <= getattr(edit, "head", -1) - corner[0] < n_heads)
+    _edit_scores(scores, here, corner)
+    if not masked:
+        return scores
+    seen = visible(config, (corner[1], corner[1] + n_queries), (corner[2], corner[2] + n_keys), like_=q)
+    scores = xp.where(seen, scores, xp.full_like(scores, -xp.inf))
+    _mask_keys(scores, here, corner)
+    return scores
+
+
+def _grouped(x: Array, n_groups: int) -> Array:
+    """Split axis -3, (..., n_heads, n, m), into the heads of each group: (..., n_groups, n_heads / n_groups, n, m)."""
+    xp = namespace(x)
+    return xp.reshape(x, (*x.shape[:-3], n_groups, x.shape[-3] // n_groups, *x.shape[-2:]))
+
+
+def _edit_scores(scores: Array, edits: tuple[Edit, ...], corner: tuple[int, int, int]) -> None:
+    """Write temperatures, then set scores, into a block that nobody else holds yet."""
+    for edit in edits:
+        if isinstance(edit, SetTemperature):
+            head = edit.head - corner[0]
+            scores[..., head, :, :] = scores[..., head, :, :] * edit.beta
+    for edit in edits:
+        if isinstance(edit, SetScore):
+            cell = (edit.head - corner[0], edit.query - corner[1], edit.key - corner[2])
+            if 0 <= cell[1] < scores.shape[-2] and 0 <= cell[2] < scores.shape[-1]:
+                scores[..., cell[0], cell[1], cell[2]] = edit.value
+
+
+def _mask_keys(scores: Array, edits: tuple[Edit, ...], corner: tuple[int, int, int]) -> None:
+    n_queries, n_keys = scores.shape[-2:]
+    for edit in edits:
+        if not isinstance(edit, MaskKeys):
+            continue
+        head = edit.head - corner[0]
+        columns = [key - corner[2] for key in edit.keys if 0 <= key - corner[2] < n_keys]
+        rows = None if edit.queries is None else [row - corner[1] for row in edit.queries]
+        for column in columns:
+            if rows is None:
+                scores[..., head, :, column] = -float("inf")
+            for row in rows or ():
+                if 0 <= row < n_queries:
+                    scores[..., head, row, column] = -float("inf")
+
+
+def pattern(
+    config: Config, q: Array, k: Array, *, edits: tuple[Edit, ...] = (), corner: tuple[int, int, int] = (0, 0, 0)
+) -> Array:
+    """Return the weights of whole rows: the smoother's weights of `log_kernel`, then scaled edges.
+
+    k must start at key 0 and reach at least to the last visible key, since a row is normalised over all its keys.
+    Rows sum to 1 unless nothing is visible (all 0) or a `ScaleEdge` changed them.
+
+    Returns
+    -------
+    array, shape (..., n_heads, n_queries, n_keys)
+    """
+    weights = smoother.weights(log_kernel(config, q, k, edits=edits, corner=corner))
+    for edit in edits:
+        if isinstance(edit, ScaleEdge) and 0 <= edit.head - corner[0] < weights.shape[-3] and edit.key < k.shape[-2]:
+            head, row = edit.head - corner[0], None if edit.query is None else edit.query - corner[1]
+            if row is None:
+                weights[..., head, :, edit.key] = weights[..., head, :, edit.key] * edit.scale
+            elif 0 <= row < weights.shape[-2]:
+                weights[..., head, row, edit.key] = weights[..., head, row, edit.key] * edit.scale
+    return weights
+
+
+def attend(
+    config: Config, q: Array, k: Array, v: Array, *, edits: tuple[Edit, ...] = (), corner: tuple[int, int] = (0, 0)
+) -> Array:
+    """Return z, the weighted averages of the values, block by block; `ScaleHead` is not applied yet.
+
+    Parameters
+    ----------
+    q : array, shape (..., n_heads, n_queries, d_head)
+    k, v : array, shape (..., n_kv_heads, n_tokens, d_head)
+        All positions from 0 on.
+    corner : tuple of int
+        Head and query that stand first in q.
+
+    Returns
+    -------
+    array, shape (..., n_heads, n_queries, d_head)
+    """
+    xp = namespace(q, k, v)
+    n_queries, n_tokens, n_groups = q.shape[-2], k.shape[-2], k.shape[-3]
+    n_rows = max(32, BLOCK_CELLS // max(1, n_tokens * int(np.prod(q.shape[:-2]))))
+    parts = []
+    for start in range(0, n_queries, n_rows):
+        stop = min(start + n_rows, n_queries)
+        n_seen = min(n_tokens, corner[1] + stop) if config.causal else n_tokens
+        rows = pattern(
+            config, q[..., start:stop, :], k[..., :n_seen, :], edits=edits, corner=(corner[0], corner[1] + start, 0)
+        )
+        z = smoother.smooth(_grouped(rows, n_groups), v[..., :n_seen, :][..., None, :, :])
+        parts.append(xp.reshape(z, (*rows.shape[:-1], v.shape[-1])))
+    return parts[0] if len(parts) == 1 else xp.concat(parts, axis=-2)
+
+
+def shuffled(n_tokens: int) -> np.ndarray:
+    """Return the fixed shuffle of positions that "resample" baselines use, shape (n_tokens,)."""
+    return np.random.default_rng(n_tokens).permutation(n_tokens)
+
+
+def baseline_of(x: Array, baseline: str) -> Array:
+    """Return the baseline of a component's output x (..., n_tokens, d): zeros, its mean over tokens, or x shuffled."""
+    xp = namespace(x)
+    if baseline == "mean":
+        return xp.zeros_like(x) + xp.mean(x, axis=-2, keepdims=True)
+    if baseline == "resample":
+        return xp.take(x, like(x, shuffled(x.shape[-2]), dtype=xp.int64), axis=-2)
+    return xp.zeros_like(x)
+
+
+def scale_output(x: Array, edit: Any, first: int = 0) -> Array:
+    """Return ``b + scale * (x - b)`` at the edit's positions, x elsewhere.
+
+    Parameters
+    ----------
+    x : array, shape (..., n, d)
+        Output of a head or an MLP for positions first, first + 1, ...; all of them unless the baseline is zero.
+    edit : ScaleHead or ScaleMlp
+    """
+    base = baseline_of(x, edit.baseline)
+    scaled = base + edit.scale * (x - base)
+    if edit.positions is None:
+        return scaled
+    xp = namespace(x)
+    out = xp.asarray(x, copy=True)
+    for position in edit.positions:
+        if 0 <= position - first < x.shape[-2]:
+            out[..., position - first, :] = scaled[..., position - first, :]
+    return out
+
+
+def scale_heads(z: Array, edits: tuple[Edit, ...], first: int = 0) -> Array:
+    """Return z (..., n_heads, n, d_head) after this layer's `ScaleHead` edits, in their order."""
+    chosen = [edit for edit in edits if isinstance(edit, ScaleHead)]
+    if not chosen:
+        return z
+    xp = namespace(z)
+    z = xp.asarray(z, copy=True)
+    for edit in chosen:
+        z[..., edit.head, :, :] = scale_output(z[..., edit.head, :, :], edit, first)
+    return z
+
+
+def merge_heads(z: Array, block: Block) -> Array:
+    """Return the attention output ``sum_h z_h W_O[h] + b_O``, shape (..., n, d_model)."""
+    xp = namespace(z, block.W_O)
+    n_heads, n, d_head = z.shape[-3:]
+    axes = (*range(z.ndim - 3), z.ndim - 2, z.ndim - 3, z.ndim - 1)
+    flat = xp.reshape(xp.permute_dims(z, axes), (*z.shape[:-3], n, n_heads * d_head))
+    out = flat @ xp.reshape(block.W_O, (n_heads * d_head, block.W_O.shape[-1]))
+    return out if block.b_O is None else out + block.b_O
+
+
+def asked_from(block: Block, x_towards: Array, head: int, *, table: Rotary | None, query: int) -> Array:
+    """Return what another token's query would be at position `query`: its own query, unrotated, then rotated there.
+
+    Parameters
+    ----------
+    x_towards : array, shape (..., 1, d_model)
+        The other token's normalised stream.
+
+    Returns
+    -------
+    array, shape (..., 1, d_head)
+    """
+    namespace(x_towards, block.W_Q)
+    q = x_towards @ block.W_Q[head, :, :]
+    return rotate(q if block.b_Q is None else q + block.b_Q[head, :], table, query)
+
+
+def move_queries(q: Array, edits: tuple[Edit, ...], targets: dict[MoveQuery, Array], first: int = 0) -> Array:
+    """Return q after this layer's `MoveQuery` edits; `targets` holds `asked_from` of each, (..., 1, d_head)."""
+    chosen = [edit for edit in edits if isinstance(edit, MoveQuery) and 0 <= edit.query - first < q.shape[-2]]
+    if not chosen:
+        return q
+    q = namespace(q).asarray(q, copy=True)
+    for edit in chosen:
+        here = (edit.head, edit.query - first)
+        old = q[..., here[0], here[1], :]
+        q[..., here[0], here[1], :] = old + edit.t * (targets[edit][..., 0, :] - old)
+    return q

@@ -1,0 +1,177 @@
+"""The forward pass, one layer at a time, for one prompt or a batch of altered residual streams.
+
+``resid_pre -> norm -> q k v -> z -> resid_mid -> norm -> MLP -> resid_post``: `attention_half` and `mlp_half` are a
+layer's two steps; `kav.model.trace.run` and `suffix` repeat them. Streams are ``(..., n_tokens, d_model)``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from kav.arrays import Array, like, namespace
+from kav.errors import KavError
+from kav.model.attention import (
+    asked_from,
+    attend,
+    merge_heads,
+    move_queries,
+    project,
+    scale_heads,
+    scale_output,
+)
+from kav.model.config import Block, Config
+from kav.model.edits import Edit, MoveQuery, ScaleMlp, needs_whole_prompt, of_layer, resolve
+from kav.model.layers import Rotary, mlp, normalise, rotary, rotate
+from kav.model.model import Model
+from kav.task import Task
+
+CHUNK_NUMBERS = 1 << 25
+"""Most numbers of one layer's widest activation that `suffix` holds at once (128 MiB in float32)."""
+
+
+@dataclass(frozen=True, eq=False)
+class LayerTrace:
+    """What one layer did on one prompt, on the model's device, with the layer's edits applied."""
+
+    resid_pre: Array  # (n_tokens, d_model), entering the layer
+    q: Array  # (n_heads, n_tokens, d_head), rotated, after MoveQuery
+    k: Array  # (n_kv_heads, n_tokens, d_head), rotated
+    v: Array  # (n_kv_heads, n_tokens, d_head)
+    z: Array  # (n_heads, n_tokens, d_head), pattern @ v, after ScaleHead
+    resid_mid: Array  # (n_tokens, d_model), after attention, before the MLP
+
+
+def attention_half(
+    config: Config,
+    block: Block,
+    resid: Array,
+    *,
+    table: Rotary | None,
+    edits: tuple[Edit, ...] = (),
+    first: int = 0,
+    past: LayerTrace | None = None,
+) -> LayerTrace:
+    """Return a layer's attention step.
+
+    Parameters
+    ----------
+    resid : array, shape (..., n_tokens, d_model)
+        The stream entering the layer, all positions.
+    table : Rotary or None
+        Rotations of all positions.
+    edits : tuple of Edit
+        Resolved edits of this layer.
+    first : int
+        First position whose output is wanted: q, z and resid_mid have n_tokens - first rows.
+    past : LayerTrace or None
+        Where keys and values of the positions before `first` are taken from; None computes them.
+    """
+    xp = namespace(resid, block.W_Q)
+    start = 0 if past is None else first
+    x = normalise(config, block.norm1, resid[..., start:, :])
+    q = rotate(project(x[..., first - start :, :], block.W_Q, block.b_Q), table, first)
+    k = rotate(project(x, block.W_K, block.b_K), table, start)
+    v = project(x, block.W_V, block.b_V)
+    if past is not None:
+        k = xp.concat([past.k[..., :first, :], k], axis=-2)
+        v = xp.concat([past.v[..., :first, :], v], axis=-2)
+    q = move_queries(q, edits, _targets(config, block, resid, edits=edits, table=table), first)
+    z = scale_heads(attend(config, q, k, v, edits=edits, corner=(0, first)), edits, first)
+    return LayerTrace(resid, q, k, v, z, resid[..., first:, :] + merge_heads(z, block))
+
+
+def _targets(
+    config: Config, block: Block, resid: Array, *, edits: tuple[Edit, ...], table: Rotary | None
+) -> dict[MoveQuery, Array]:
+    """The other tokens' questions that `MoveQuery` edits move to."""
+    found = {}
+    for edit in edits:
+        if isinstance(edit, MoveQuery):
+            x = normalise(config, block.norm1, resid[..., edit.towards : edit.towards + 1, :])
+            found[edit] = asked_from(block, x, edit.head, table=table, query=edit.query)
+    return found
+
+
+def mlp_half(config: Config, block: Block, resid_mid: Array, *, edits: tuple[Edit, ...] = (), first: int = 0) -> Array:
+    """Return the stream leaving a layer, ``resid_mid`` plus the MLP's output; rows are positions first, first + 1..."""
+    if block.mlp is None or block.norm2 is None:
+        return resid_mid
+    out = mlp(config, block.mlp, normalise(config, block.norm2, resid_mid))
+    for edit in edits:
+        if isinstance(edit, ScaleMlp):
+            out = scale_output(out, edit, first)
+    return resid_mid + out
+
+
+def suffix(
+    model: Model,
+    resid: Array,
+    layer: int,
+    *,
+    edits: tuple[Edit, ...] = (),
+    positions: tuple[int, ...] | None = None,
+    from_mid: bool = False,
+    task: Task | None = None,
+) -> Array:
+    """Return the final residual streams of a batch that enters the model at `layer`: the rest of the run, batched.
+
+    A dose curve builds one stream per dose, ``resid_mid + (dose - 1) * contribution``, and reads all of them here.
+
+    Parameters
+    ----------
+    model : Model
+    resid : array, shape (n_batch, n_tokens, d_model)
+        Streams on the model's device: entering `layer`, or with `from_mid` between its attention and its MLP.
+    layer : int
+        0..n_layers; n_layers only selects positions.
+    edits : tuple of Edit
+        Edits of `layer` and later layers act (of `layer` itself only the MLP's when `from_mid`); earlier ones are
+        taken to be in `resid` already.
+    positions : tuple of int or None
+        Positions to return, negative ones from the end; None = all. The last layer computes only what is needed.
+    from_mid : bool
+        Whether `resid` is a resid_mid.
+    task : Task or None
+        Reports after every layer of every chunk of the batch, and cancels there.
+
+    Returns
+    -------
+    array, shape (n_batch, n_read, d_model)
+        Before the final norm; `Model.unembed` turns it into logits.
+
+    Raises
+    ------
+    ModelError
+        If an edit does not fit the model.
+    KavError
+        If a shape, layer or position does not.
+    """
+    config = model.config
+    xp = namespace(resid, model.weights.W_E)
+    if len(resid.shape) != 3 or resid.shape[-1] != config.d_model:
+        raise KavError(f"resid must have shape (n_batch, n_tokens, {config.d_model}), got {tuple(resid.shape)}")
+    if not 0 <= layer <= config.n_layers - from_mid:
+        raise KavError(f"layer must be in 0..{config.n_layers - from_mid}, got {layer}")
+    n_batch, n_tokens, _ = resid.shape
+    edits = resolve(edits, config, n_tokens)
+    rows = tuple(range(n_tokens)) if positions is None else tuple(p % n_tokens for p in positions)
+    width = n_tokens * max(config.d_mlp, config.d_model, config.n_heads * config.d_head)
+    size = max(1, CHUNK_NUMBERS // width)
+    table = rotary(config, n_tokens, like_=resid)
+    parts = []
+    for start in range(0, n_batch, size):
+        chunk = resid[start : min(n_batch, start + size), :, :]
+        first = 0
+        for step in range(layer, config.n_layers):
+            here = of_layer(edits, step)
+            block = model.weights.blocks[step]
+            if step > layer or not from_mid:
+                last = step == config.n_layers - 1 and not needs_whole_prompt(here)
+                first = min(rows) if last else 0
+                chunk = attention_half(config, block, chunk, table=table, edits=here, first=first).resid_mid
+            chunk = mlp_half(config, block, chunk, edits=here, first=first)
+            if task is not None:
+                done = start / n_batch + (step + 1 - layer) / (config.n_layers - layer) * size / n_batch
+                task.report(min(1.0, done))
+        parts.append(xp.take(chunk, like(chunk, [row - first for row in rows], dtype=xp.int64), axis=-2))
+    return parts[0] if len(parts) == 1 else xp.concat(parts, axis=0)

@@ -1,0 +1,346 @@
+"""One run of a model on one prompt, kept as a frozen value from which everything else is read.
+
+A `Trace` keeps, layer by layer, the residual stream and q, k, v, z on the model's device: memory grows with n_tokens.
+Scores, patterns and logits are computed when asked, and come back as NumPy arrays on the host.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from kav.arrays import Array, like, namespace, to_host
+from kav.errors import KavError, ModelError
+from kav.model import attention
+from kav.model.config import Config
+from kav.model.edits import Edit, MoveQuery, first_row, needs_whole_prompt, of_layer, resolve
+from kav.model.forward import LayerTrace, attention_half, mlp_half
+from kav.model.layers import Rotary, embed, rotary
+from kav.model.model import Model
+from kav.model.tokenizer import Tokens
+from kav.task import Task
+
+ROWS = 128
+"""Rows of a head's score matrix that are computed at once."""
+
+
+@dataclass(frozen=True, eq=False)
+class Trace:
+    """One forward pass; compares by identity.
+
+    Parameters
+    ----------
+    model : Model
+    tokens : Tokens
+    edits : tuple of Edit
+        As given to `run`.
+    resolved : tuple of Edit
+        The same with all positions counted from the start.
+    layers : tuple of LayerTrace
+        Device arrays.
+    resid_final : array, shape (n_tokens, d_model)
+        The stream after the last block, before the final norm, on the device.
+    """
+
+    model: Model
+    tokens: Tokens
+    edits: tuple[Edit, ...]
+    resolved: tuple[Edit, ...]
+    layers: tuple[LayerTrace, ...]
+    resid_final: Array
+
+    @property
+    def n_tokens(self) -> int:
+        """Length of the prompt."""
+        return len(self.tokens.ids)
+
+    def position(self, position: int) -> int:
+        """Return a position counted from the start.
+
+        Raises
+        ------
+        KavError
+            If the prompt has no such position.
+        """
+        if not -self.n_tokens <= position < self.n_tokens:
+            raise KavError(f"position must be in {-self.n_tokens}..{self.n_tokens - 1}, got {position}")
+        return position % self.n_tokens
+
+    def edits_of(self, layer: int) -> tuple[Edit, ...]:
+        """Return the resolved edits that acted in `layer`."""
+        return of_layer(self.resolved, layer)
+
+    def resid_pre(self, layer: int) -> Array:
+        """Return the stream entering `layer` on the device, (n_tokens, d_model); n_layers = after the last block."""
+        n_layers = self.model.config.n_layers
+        if not 0 <= layer <= n_layers:
+            raise KavError(f"layer must be in 0..{n_layers}, got {layer}")
+        return self.resid_final if layer == n_layers else self.layers[layer].resid_pre
+
+    def resid(self, layer: int) -> np.ndarray:
+        """Return the residual stream entering `layer`; ``resid(n_layers)`` = after the last block, before the norm.
+
+        Returns
+        -------
+        ndarray, shape (n_tokens, d_model)
+
+        Raises
+        ------
+        KavError
+            If the model has no such layer.
+        """
+        return to_host(self.resid_pre(layer))
+
+    def logits(self, positions: int | slice | Sequence[int] | None = None) -> np.ndarray:
+        """Return the logits, computed only where asked.
+
+        Parameters
+        ----------
+        positions : int, slice, sequence of int or None
+            None = every position.
+
+        Returns
+        -------
+        ndarray, shape (d_vocab,) for an int, else (n_positions, d_vocab)
+
+        Raises
+        ------
+        KavError
+            If a position does not exist.
+        """
+        if isinstance(positions, int | np.integer):
+            row = self.position(int(positions))
+            return to_host(self.model.unembed(self.resid_final[row : row + 1, :])[0, :])
+        if positions is None or isinstance(positions, slice):
+            rows = list(range(self.n_tokens))[slice(None) if positions is None else positions]
+        else:
+            rows = [self.position(int(place)) for place in positions]
+        xp = namespace(self.resid_final)
+        chosen = xp.take(self.resid_final, like(self.resid_final, np.asarray(rows, int), dtype=xp.int64), axis=0)
+        return to_host(self.model.unembed(chosen))
+
+    def log_probs(self, position: int = -1) -> np.ndarray:
+        """Return the log-probabilities of the next token at one position, float64, shape (d_vocab,)."""
+        logits = self.logits(position).astype(np.float64)
+        shifted = logits - logits.max()
+        return np.asarray(shifted - np.log(np.exp(shifted).sum()))
+
+    def scores(
+        self, layer: int, head: int, queries: slice | None = None, keys: slice | None = None, *, masked: bool = True
+    ) -> np.ndarray:
+        """Return a tile of one head's scores, ``q_i . k_j * scale`` with the layer's edits, masked cells -inf.
+
+        Parameters
+        ----------
+        layer, head : int
+        queries, keys : slice or None
+            Ranges of positions, step 1; None = all.
+        masked : bool
+            False shows what the masked cells would score.
+
+        Returns
+        -------
+        ndarray, shape (n_queries, n_keys)
+
+        Raises
+        ------
+        KavError
+            If layer, head or a slice does not fit.
+        """
+        q, k, corner = self._tile(layer, head, queries, keys)
+        return self._by_rows(
+            q,
+            lambda rows, at: attention.log_kernel(
+                self.model.config, rows, k, edits=self.edits_of(layer), masked=masked, corner=(head, at, corner[1])
+            ),
+            corner[0],
+        )
+
+    def pattern(self, layer: int, head: int, queries: slice | None = None, keys: slice | None = None) -> np.ndarray:
+        """Return a tile of one head's pattern: the weights after the softmax, with the layer's edits.
+
+        Rows (over all keys) sum to 1, or are all 0 where nothing is visible; `ScaleEdge` changes them afterwards.
+
+        Returns
+        -------
+        ndarray, shape (n_queries, n_keys)
+
+        Raises
+        ------
+        KavError
+            If layer, head or a slice does not fit.
+        """
+        q, k, (first, _) = self._tile(layer, head, queries, None)
+        columns = _bounds(keys, self.n_tokens, "keys")
+        return self._by_rows(
+            q,
+            lambda rows, at: attention.pattern(
+                self.model.config, rows, k, edits=self.edits_of(layer), corner=(head, at, 0)
+            )[..., columns[0] : columns[1]],
+            first,
+        )
+
+    def head_output(self, layer: int, head: int) -> np.ndarray:
+        """Return what one head adds to the stream, ``z W_O`` with the layer's edits, before any bias.
+
+        Returns
+        -------
+        ndarray, shape (n_tokens, d_model)
+        """
+        self._check(layer, head)
+        z = self.layers[layer].z[head, :, :]
+        return to_host(z @ self.model.weights.blocks[layer].W_O[head, :, :])
+
+    def _check(self, layer: int, head: int) -> None:
+        config = self.model.config
+        if not (0 <= layer < config.n_layers and 0 <= head < config.n_heads):
+            raise KavError(
+                f"head must be in 0.0..{config.n_layers - 1}.{config.n_heads - 1}, got {layer}.{head}",
+                "heads are written layer.head",
+            )
+
+    def _tile(
+        self, layer: int, head: int, queries: slice | None, keys: slice | None
+    ) -> tuple[Array, Array, tuple[int, int]]:
+        """Queries and keys of a tile, (1, n, d_head) each, and the positions that stand first."""
+        self._check(layer, head)
+        rows, columns = _bounds(queries, self.n_tokens, "queries"), _bounds(keys, self.n_tokens, "keys")
+        kv_head = self.model.config.kv_head(head)
+        q = self.layers[layer].q[head : head + 1, rows[0] : rows[1], :]
+        k = self.layers[layer].k[kv_head : kv_head + 1, columns[0] : columns[1], :]
+        return q, k, (rows[0], columns[0])
+
+    def _by_rows(self, q: Array, block: Callable[[Array, int], Array], first: int) -> np.ndarray:
+        """Compute a tile in blocks of rows, each brought to the host before the next."""
+        n = q.shape[-2]
+        parts = [
+            to_host(block(q[:, at : min(n, at + ROWS), :], first + at))[0, :, :] for at in range(0, max(n, 1), ROWS)
+        ]
+        return np.concatenate(parts, axis=0)
+
+
+def _bounds(chosen: slice | None, n: int, what: str) -> tuple[int, int]:
+    start, stop, step = (slice(None) if chosen is None else chosen).indices(n)
+    if step != 1:
+        raise KavError(f"{what} must be a slice of step 1, got step {step}", "take every n-th row of the answer")
+    return start, max(start, stop)
+
+
+def run(
+    model: Model, tokens: Tokens, edits: Iterable[Edit] = (), *, base: Trace | None = None, task: Task | None = None
+) -> Trace:
+    """Return the trace of one forward pass of the model, as edited, on a prompt.
+
+    Parameters
+    ----------
+    model : Model
+    tokens : Tokens
+        At least one, at most n_ctx.
+    edits : iterable of Edit
+        Together they say how the run differs from the model as it is.
+    base : Trace or None
+        An earlier trace of this model. What cannot differ from it is taken over: layers below the first edit that
+        differs, and the positions before the first token (or edited row) that differs.
+    task : Task or None
+        Reports after every layer.
+
+    Raises
+    ------
+    ModelError
+        If the prompt does not fit the model, or an edit does not fit both.
+    """
+    config, edits = model.config, tuple(edits)
+    _check_tokens(tokens, config)
+    resolved = resolve(edits, config, len(tokens.ids))
+    same = 0 if base is None or base.model is not model else _common(tokens.ids, base.tokens.ids)
+    resid = embed(model.weights, tokens.ids)
+    table = rotary(config, len(tokens.ids), like_=resid)
+    layers = []
+    for layer in range(config.n_layers):
+        if base is not None:
+            same = _unchanged(config, same, layer, edits=resolved, base=base, n_tokens=len(tokens.ids))
+        step, resid = _step(model, layer, resid, table=table, edits=of_layer(resolved, layer), same=same, base=base)
+        layers.append(step)
+        if task is not None:
+            task.report((layer + 1) / config.n_layers)
+    return Trace(model, tokens, edits, resolved, tuple(layers), resid)
+
+
+def _check_tokens(tokens: Tokens, config: Config) -> None:
+    n = len(tokens.ids)
+    if n == 0:
+        raise ModelError("a prompt must have at least one token, got 0", "type something, or turn the start token on")
+    if n > config.n_ctx:
+        raise ModelError(
+            f"a prompt must fit the model, got {n:,} tokens, model limit {config.n_ctx:,}", "cut the prompt"
+        )
+    for number in tokens.ids:
+        if not 0 <= number < config.d_vocab:
+            raise ModelError(f"a token id must be in 0..{config.d_vocab - 1}, got {number}")
+
+
+def _common(ids: tuple[int, ...], others: tuple[int, ...]) -> int:
+    """Length of the common beginning."""
+    n = min(len(ids), len(others))
+    return next((i for i in range(n) if ids[i] != others[i]), n)
+
+
+def _unchanged(config: Config, same: int, layer: int, *, edits: tuple[Edit, ...], base: Trace, n_tokens: int) -> int:
+    """How many leading rows leave `layer` as they did in `base`, if `same` rows entered it so."""
+    here, there = of_layer(edits, layer), base.edits_of(layer)
+    if same == n_tokens == base.n_tokens and here == there:
+        return same
+    if not config.causal or needs_whole_prompt(here + there):
+        return 0
+    different = (
+        here + there if here != there else tuple(e for e in here if isinstance(e, MoveQuery) and e.towards >= same)
+    )
+    return min([same, *(first_row(edit) for edit in different)])
+
+
+def _step(
+    model: Model,
+    layer: int,
+    resid: Array,
+    *,
+    table: Rotary | None,
+    edits: tuple[Edit, ...],
+    same: int,
+    base: Trace | None,
+) -> tuple[LayerTrace, Array]:
+    """One layer: its trace and the stream that leaves it, the first `same` rows taken over from `base`."""
+    n_tokens = resid.shape[-2]
+    if base is not None and same == n_tokens:
+        after = base.resid_pre(layer + 1)
+        return _cut(base.layers[layer], n_tokens), after if after.shape[0] == n_tokens else after[:n_tokens, :]
+    config, block = model.config, model.weights.blocks[layer]
+    past = None if base is None or same == 0 else base.layers[layer]
+    new = attention_half(config, block, resid, table=table, edits=edits, first=same, past=past)
+    out = mlp_half(config, block, new.resid_mid, edits=edits, first=same)
+    if base is None or past is None:
+        return new, out
+    xp = namespace(resid)
+    old = _cut(past, same)
+    stitched = replace(
+        new,
+        q=xp.concat([old.q, new.q], axis=-2),
+        z=xp.concat([old.z, new.z], axis=-2),
+        resid_mid=xp.concat([old.resid_mid, new.resid_mid], axis=-2),
+    )
+    return stitched, xp.concat([base.resid_pre(layer + 1)[:same, :], out], axis=-2)
+
+
+def _cut(layer: LayerTrace, n: int) -> LayerTrace:
+    """The first n rows of a layer's trace."""
+    if layer.resid_pre.shape[-2] == n:
+        return layer
+    return LayerTrace(
+        layer.resid_pre[:n, :],
+        layer.q[:, :n, :],
+        layer.k[:, :n, :],
+        layer.v[:, :n, :],
+        layer.z[:, :n, :],
+        layer.resid_mid[:n, :],
+    )
