@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,6 +22,7 @@ class Runs:
     edits: tuple[Edit, ...]
     base: Trace
     edited: Trace | None
+    seconds: float = 0.0  # of the last model run
 
     @property
     def trace(self) -> Trace:
@@ -33,6 +35,7 @@ def run_prompt(model: Any, prompt: str, edits: tuple[Edit, ...], last: Runs | No
 
     Edits that name a position which the prompt does not have are left out.
     """
+    start = time.perf_counter()
     same_model = last is not None and last.base.model is model
     if last is not None and same_model and last.prompt == prompt:
         base = last.base
@@ -43,6 +46,6 @@ def run_prompt(model: Any, prompt: str, edits: tuple[Edit, ...], last: Runs | No
     task.report(0.5)
     fitting = tuple(edit for edit in edits if fits(edit, len(base.tokens.ids)))
     if last is not None and last.base is base and last.edits == fitting:
-        return Runs(prompt, fitting, base, last.edited)
+        return Runs(prompt, fitting, base, last.edited, last.seconds)
     edited = kav.run(model, base.tokens, edits=fitting, base=base, task=task) if fitting else None
-    return Runs(prompt, fitting, base, edited)
+    return Runs(prompt, fitting, base, edited, time.perf_counter() - start)

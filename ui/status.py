@@ -1,0 +1,64 @@
+"""The line at the bottom: what one can do here, and on the right tokens, time and device."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QLabel, QStatusBar, QWidget
+
+from kav.views.words import number
+
+from . import theme
+from .session import Session
+
+HINTS = {
+    "head": "Drag a dot to change its score · arrow keys move the selection · <b>Ctrl+Z</b> undoes",
+    "regression": "Drag samples, the query ▼ or the bandwidth · double click adds a sample · <b>Ctrl+Z</b> undoes",
+}
+
+
+class StatusLine(QStatusBar):
+    """The status line of one window."""
+
+    def __init__(self, session: Session, parent: QWidget) -> None:
+        super().__init__(parent)
+        self.setObjectName("status")
+        self.setSizeGripEnabled(False)
+        self.setFixedHeight(26)
+        self._session = session
+        self._seconds: dict[str, float] = {}
+        self._hint = QLabel(self)
+        self._hint.setObjectName("status.hint")
+        self._facts = QLabel(self)
+        self._facts.setObjectName("status.facts")
+        self._facts.setTextFormat(Qt.TextFormat.PlainText)
+        for label in (self._hint, self._facts):
+            label.setFont(theme.font(12))
+        self.addWidget(self._hint, 1)
+        self.addPermanentWidget(self._facts)
+        session.engine.finished.connect(self._on_engine_finished)
+        for signal in (session.sceneChanged, session.traceChanged, session.samplesChanged, session.modelChanged):
+            signal.connect(self.update_facts)
+        self.update_facts()
+
+    def _on_engine_finished(self, channel: str, value: object) -> None:
+        if channel == "trace":
+            self._seconds["head"] = value.seconds  # type: ignore[attr-defined]
+        elif channel == "fit" and self._session.kind == "regression":
+            self._seconds["regression"] = value[2]  # type: ignore[index]
+        self.update_facts()
+
+    def update_facts(self) -> None:
+        """Show the present size, time and device."""
+        session = self._session
+        self._hint.setText(HINTS[session.kind])
+        facts = []
+        if session.kind == "regression":
+            facts.append(f"{len(session.document.samples.x)} samples")
+        elif session.trace is not None:
+            facts.append(f"{len(session.trace.tokens.ids)} tokens")
+        seconds = self._seconds.get(session.kind)
+        if seconds is not None:
+            facts.append(f"{'rerun' if session.kind == 'head' else 'fit'} {number(1000 * seconds)} ms")
+        device = session.model.device if session.model is not None else "cpu"
+        facts.append("NumPy · CPU" if device == "cpu" else f"CuPy · {device}")
+        self._facts.setText("   ·   ".join(facts))

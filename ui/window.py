@@ -1,0 +1,249 @@
+"""The window: menus and the prompt bar above, five cards in two rows, the status line below.
+
+It arranges and hands on; it computes nothing and holds no state but the layout. Two layouts share the same cards: the
+regular one, and the compact one in which attribution and circuits take turns in one place with their questions as
+tabs. "Where does it look?" never stands alone: the card "Does it matter?" cannot be closed.
+"""
+
+from __future__ import annotations
+
+import gc
+from typing import Any
+
+from PySide6.QtCore import QSettings, Qt, QTimer
+from PySide6.QtGui import QCloseEvent, QResizeEvent
+from PySide6.QtWidgets import QApplication, QDockWidget, QMainWindow, QMenuBar, QVBoxLayout, QWidget
+
+from kav.errors import KavError
+
+from . import theme
+from .actions import build_menus
+from .commands import Commands
+from .engine import Engine
+from .notice import Notice
+from .panel import Panel
+from .panels import PANELS
+from .prompt_bar import PromptBar
+from .session import Session
+from .status import StatusLine
+
+MINIMUM = (900, 600)
+COMPACT_BELOW = (1280, 720)
+RESIZE_ENDS_AFTER = 150  # ms
+GAP = 8
+TOP_SHARE = 0.575
+ROWS = {  # panel -> share of its row's width, as at 1440 x 900
+    False: ((("fit", 793), ("attention", 615)), (("attribution", 446), ("circuits", 488), ("dose", 481))),
+    True: ((("fit", 571), ("attention", 505)), (("attribution", 516), ("circuits", 516), ("dose", 560))),
+}
+TABS = ("attribution", "circuits")  # share one place in the compact layout
+LAYOUT_VERSION = 1
+
+
+class Window(QMainWindow):
+    """The main window of one session."""
+
+    def __init__(self, session: Session, engine: Engine, *, settings: QSettings | None = None) -> None:
+        super().__init__()
+        self.setObjectName("window")
+        self.setAccessibleName("KAV, kernel-attention viewer")
+        self.session = session
+        self.engine = engine
+        self.compact = False
+        self._settings = settings
+        self._tab = TABS[0]
+        self._maximised: str | None = None
+        self._arranged = False
+        self.setDockNestingEnabled(True)
+        self.setDockOptions(QMainWindow.DockOption.AllowNestedDocks)
+        self.setContentsMargins(GAP, 0, GAP, 0)
+        self.setMinimumSize(*MINIMUM)
+        self._resize_timer = QTimer(self, singleShot=True, interval=RESIZE_ENDS_AFTER)
+        self._resize_timer.timeout.connect(self._on_resize_ended)
+        self.commands = Commands(self)
+        self._build_top()
+        self.panels: dict[str, Panel] = {}
+        self.docks: dict[str, QDockWidget] = {}
+        for panel_class in PANELS:
+            self._add_panel(panel_class(session, self))
+        self.status = StatusLine(session, self)
+        self.setStatusBar(self.status)
+        self.notice = Notice(self)
+        session.problemRaised.connect(self._on_problem)
+        for signal in (session.sceneChanged, session.editsChanged, session.modelChanged, session.samplesChanged):
+            signal.connect(self._update_title)
+        self._update_title()
+        self._restore()
+
+    # --- building ------------------------------------------------------------------------------------------------
+
+    def _build_top(self) -> None:
+        top = QWidget(self)
+        top.setObjectName("top")
+        column = QVBoxLayout(top)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(0)
+        bar = QMenuBar(top)
+        bar.setNativeMenuBar(False)
+        bar.setFixedHeight(28)
+        self.actions_by_name = build_menus(bar, self.commands)
+        for action in self.actions_by_name.values():
+            self.addAction(action)
+        self.menu_bar = bar
+        self.prompt_bar = PromptBar(self.session, top)
+        self.prompt_bar.undoRequested.connect(self.session.undo_stack.undo)
+        column.addWidget(bar)
+        column.addWidget(self.prompt_bar)
+        self.setMenuWidget(top)
+        self.commands.bind(self.actions_by_name)
+
+    def _add_panel(self, panel: Panel) -> None:
+        dock = QDockWidget(panel.question, self)
+        dock.setObjectName(f"dock.{panel.name}")
+        features = QDockWidget.DockWidgetFeature
+        movable = features.DockWidgetMovable | features.DockWidgetFloatable
+        dock.setFeatures(movable if panel.name == "dose" else movable | features.DockWidgetClosable)
+        dock.setTitleBarWidget(panel.header)
+        dock.setWidget(panel)
+        panel.maximiseRequested.connect(self._on_panel_maximise_requested)
+        panel.tabRequested.connect(self._on_panel_tab_requested)
+        self.panels[panel.name] = panel
+        self.docks[panel.name] = dock
+
+    # --- layout --------------------------------------------------------------------------------------------------
+
+    def arrange(self) -> None:
+        """Put every card in its place for the present size."""
+        self._maximised = None
+        for dock in self.docks.values():
+            dock.setFloating(False)
+            self.removeDockWidget(dock)
+        (first, *top), (second, *bottom) = ([self.docks[name] for name, _ in row] for row in ROWS[self.compact])
+        self.addDockWidget(Qt.DockWidgetArea.TopDockWidgetArea, first)
+        self.splitDockWidget(first, second, Qt.Orientation.Vertical)
+        for row in ([first, *top], [second, *bottom]):
+            for left, right in zip(row, row[1:], strict=False):
+                self.splitDockWidget(left, right, Qt.Orientation.Horizontal)
+        for panel in self.panels.values():
+            panel.set_compact(self.compact)
+        self.prompt_bar.set_compact(self.compact)
+        self._show_cards()
+        self._size_cards()
+
+    def _shown(self) -> set[str]:
+        """Names of the cards to show: where is never shown without whether it matters."""
+        if self._maximised is not None:
+            return {self._maximised, "dose"} if self._maximised == "attention" else {self._maximised}
+        hidden = {name for name in TABS if self.compact and name != self._tab}
+        return set(self.docks) - hidden
+
+    def _show_cards(self) -> None:
+        shown = self._shown()
+        tabs = tuple((name, self.panels[name].question) for name in TABS) if self.compact else ()
+        for name, dock in self.docks.items():
+            dock.setVisible(name in shown)
+            self.panels[name].set_maximised(name == self._maximised)
+        for name in TABS:
+            self.panels[name].header.set_tabs(tabs, name)
+
+    def _size_cards(self) -> None:
+        rows = ROWS[self.compact]
+        for row in rows:
+            cards = [(self.docks[name], share) for name, share in row if self.docks[name].isVisibleTo(self)]
+            if cards:
+                docks, shares = zip(*cards, strict=True)
+                self.resizeDocks(list(docks), list(shares), Qt.Orientation.Horizontal)
+        free = self.height()
+        firsts = [self.docks[row[0][0]] for row in rows]
+        self.resizeDocks(firsts, [int(free * TOP_SHARE), int(free * (1 - TOP_SHARE))], Qt.Orientation.Vertical)
+
+    def maximise(self, name: str | None) -> None:
+        """Show one card alone (None = all again)."""
+        self._maximised = name
+        self._show_cards()
+        self._size_cards()
+
+    def _on_panel_maximise_requested(self, name: str) -> None:
+        self.maximise(None if self._maximised == name else name)
+
+    def _on_panel_tab_requested(self, name: str) -> None:
+        if name != self._tab:
+            self._tab = name
+            self._show_cards()
+            self._size_cards()
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        """Check for the compact layout once the resize has ended."""
+        super().resizeEvent(event)
+        self.notice.place()
+        if not self._arranged:
+            self._arranged = True
+            self._follow_size(force=not self._restored)
+        else:
+            self._resize_timer.start()
+
+    def _on_resize_ended(self) -> None:
+        self._follow_size()
+
+    def _follow_size(self, *, force: bool = False) -> None:
+        compact = self.width() < COMPACT_BELOW[0] or self.height() < COMPACT_BELOW[1]
+        if force or compact != self.compact:
+            self.compact = compact
+            self.arrange()
+        elif self._maximised is None and not any(dock.isFloating() for dock in self.docks.values()):
+            self._size_cards()
+
+    # --- state of the layout between starts ----------------------------------------------------------------------
+
+    def _restore(self) -> None:
+        self._restored = False
+        if self._settings is None:
+            return
+        geometry, state = self._settings.value("geometry"), self._settings.value("layout")
+        if geometry is not None:
+            self.restoreGeometry(geometry)
+        compact = self._settings.value("compact", False, type=bool)
+        if state is not None:
+            self.compact = bool(compact)
+            self.arrange()
+            self._restored = self.restoreState(state, LAYOUT_VERSION)
+
+    def _save(self) -> None:
+        if self._settings is not None:
+            self.maximise(None)
+            self._settings.setValue("geometry", self.saveGeometry())
+            self._settings.setValue("layout", self.saveState(LAYOUT_VERSION))
+            self._settings.setValue("compact", self.compact)
+            self._settings.setValue("theme", theme.current().name)
+
+    # --- what happens to the whole window ------------------------------------------------------------------------
+
+    def set_theme(self, name: str) -> None:
+        """Use the "light" or "dark" theme."""
+        app = QApplication.instance()
+        theme.apply(app, name)
+        for panel in self.panels.values():
+            panel.redraw()
+
+    def _update_title(self) -> None:
+        name = self.session.model.name if self.session.model is not None else "no model"
+        scene = name if self.session.kind == "head" else self.session.document.samples.name
+        self.setWindowTitle(f"{scene} — KAV" + (" — edited" if self.session.edited else ""))
+
+    def _on_problem(self, error: BaseException) -> None:
+        self.notice.show_error(error if isinstance(error, KavError) else KavError(f"unexpected: {error!r}"))
+
+    def closeEvent(self, event: QCloseEvent) -> None:
+        """Keep the layout, stop what runs, and go."""
+        self._save()
+        self.engine.close()
+        super().closeEvent(event)
+        gc.unfreeze()
+
+    def settled(self) -> bool:
+        """Return whether nothing is running or waiting: what is drawn is the present state."""
+        return not self.engine.busy()
+
+    def result(self, name: str) -> Any:
+        """Return what the named panel shows."""
+        return self.panels[name].result
