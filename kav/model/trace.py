@@ -189,11 +189,12 @@ class Trace:
         -------
         ndarray, shape (n_tokens, d_model)
         """
-        self._check(layer, head)
+        self.check_head(layer, head)
         z = self.layers[layer].z[head, :, :]
         return to_host(z @ self.model.weights.blocks[layer].W_O[head, :, :])
 
-    def _check(self, layer: int, head: int) -> None:
+    def check_head(self, layer: int, head: int) -> None:
+        """Raise KavError if the model has no such head."""
         config = self.model.config
         if not (0 <= layer < config.n_layers and 0 <= head < config.n_heads):
             raise KavError(
@@ -205,7 +206,7 @@ class Trace:
         self, layer: int, head: int, queries: slice | None, keys: slice | None
     ) -> tuple[Array, Array, tuple[int, int]]:
         """Queries and keys of a tile, (1, n, d_head) each, and the positions that stand first."""
-        self._check(layer, head)
+        self.check_head(layer, head)
         rows, columns = _bounds(queries, self.n_tokens, "queries"), _bounds(keys, self.n_tokens, "keys")
         kv_head = self.model.config.kv_head(head)
         q = self.layers[layer].q[head : head + 1, rows[0] : rows[1], :]

@@ -1,0 +1,260 @@
+"""One head of one run, as the smoother it is: its log-kernel, how the kernel moves with the query, and what it adds.
+
+Everything here reads a `Trace` with its edits and returns arrays on the model's device, so that panels and effects
+share one definition of each quantity.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from kav.arrays import Array, namespace
+from kav.errors import KavError
+from kav.model import attention
+from kav.model.config import Block, Config
+from kav.model.edits import Edit, ScaleEdge, ScaleHead, ScaleMlp, SetScore, SetTemperature, resolve
+from kav.model.layers import mlp, normalise, rotary
+from kav.model.trace import ROWS, Trace
+from kav.smoother import Smoother
+
+
+def head_smoother(trace: Trace, layer: int, head: int, responses: Array) -> Smoother:
+    """Return one head on one prompt as a linear smoother of the given responses.
+
+    Its log-kernel is the head's masked scores with the layer's edits. `ScaleEdge` and `ScaleHead` act after the
+    weights and are not in it; `mixing` has them.
+
+    Parameters
+    ----------
+    trace : Trace
+    layer, head : int
+    responses : array, shape (n_tokens,)
+        On the trace's device: what each token contributes, for example its message along a logit direction.
+
+    Raises
+    ------
+    KavError
+        If the model has no such head, or the responses are not one per token.
+    """
+    q, k, config, edits = _head(trace, layer, head)
+    if tuple(responses.shape) != (trace.n_tokens,):
+        raise KavError(f"responses must have shape ({trace.n_tokens},), got {tuple(responses.shape)}")
+
+    def log_kernel(queries: slice, keys: slice) -> Array:
+        rows, columns = queries.indices(trace.n_tokens), keys.indices(trace.n_tokens)
+        block = attention.log_kernel(
+            config,
+            q[:, rows[0] : max(rows[0], rows[1]), :],
+            k[:, columns[0] : max(columns[0], columns[1]), :],
+            edits=edits,
+            corner=(head, rows[0], columns[0]),
+        )
+        return block[0, :, :]  # (n_queries, n_keys)
+
+    return Smoother(log_kernel, responses, trace.tokens.labels, trace.tokens.labels)
+
+
+def _head(trace: Trace, layer: int, head: int) -> tuple[Array, Array, Config, tuple[Edit, ...]]:
+    """Queries and keys of a head, each (1, n_tokens, d_head), and what acts on them."""
+    trace.check_head(layer, head)
+    kv_head = trace.model.config.kv_head(head)
+    step = trace.layers[layer]
+    return (
+        step.q[head : head + 1, :, :],
+        step.k[kv_head : kv_head + 1, :, :],
+        trace.model.config,
+        trace.edits_of(layer),
+    )
+
+
+def query_direction(trace: Trace, layer: int, head: int, query: int, towards: int) -> Array:
+    """Return the direction from one token's query to another's, as asked from the first token's place.
+
+    ``u = R_query q(towards) - R_query q(query)``, with q before rotation and R_query the rotation of position
+    `query`. Both ends are the run's own queries without `MoveQuery`, so that t of the edit and t along u are one.
+
+    Parameters
+    ----------
+    query, towards : int
+        Positions; negative ones count from the end.
+
+    Returns
+    -------
+    array, shape (d_head,)
+
+    Raises
+    ------
+    KavError
+        If the head or a position does not exist.
+    """
+    trace.check_head(layer, head)
+    query, towards = trace.position(query), trace.position(towards)
+    config, block = trace.model.config, trace.model.weights.blocks[layer]
+    resid = trace.layers[layer].resid_pre
+    table = rotary(config, trace.n_tokens, like_=resid)
+    ends = []
+    for place in (towards, query):
+        x = normalise(config, block.norm1, resid[place : place + 1, :])
+        ends.append(attention.asked_from(block, x, head, table=table, query=query)[0, :])
+    return ends[0] - ends[1]
+
+
+def slopes(trace: Trace, layer: int, head: int, direction: Array, *, query: int | None = None) -> Array:
+    """Return how fast each key's log-kernel grows as the query moves along a direction, ``a_j = beta u . k_j * scale``.
+
+    Parameters
+    ----------
+    direction : array, shape (d_head,)
+        In the space of the rotated queries.
+    query : int or None
+        The query that moves: keys whose score `SetScore` fixes for it do not move. None = no such keys.
+
+    Returns
+    -------
+    array, shape (n_tokens,)
+    """
+    _, k, config, edits = _head(trace, layer, head)
+    xp = namespace(k, direction)
+    out = xp.matmul(k[0, :, :], direction) * config.score_scale
+    for edit in edits:
+        if isinstance(edit, SetTemperature) and edit.head == head:
+            out = out * edit.beta
+    for edit in edits:
+        if isinstance(edit, SetScore) and edit.head == head and query is not None and edit.query == query:
+            out[edit.key] = 0.0
+    return out
+
+
+def mixing(trace: Trace, layer: int, head: int, query: int) -> Array:
+    """Return the weights w with which a head's output is made of values: ``z[query] = w @ v``, every edit included.
+
+    Without edits this is the pattern's row. `ScaleEdge` and `ScaleHead` act on it, the latter through its baseline:
+    the mean of all rows, or another row. w need not sum to 1 then, and may reach keys that the query does not see.
+
+    Returns
+    -------
+    array, shape (n_tokens,)
+    """
+    trace.check_head(layer, head)
+    query = trace.position(query)
+    chain = tuple(e for e in trace.edits_of(layer) if isinstance(e, ScaleHead) and e.head == head)
+    return _mixing_rows(trace, layer, head, query, query + 1, chain=chain)[0, :]
+
+
+def _mixing_rows(trace: Trace, layer: int, head: int, start: int, stop: int, *, chain: tuple[ScaleHead, ...]) -> Array:
+    """Rows start..stop of the pattern after the given head edits, shape (stop - start, n_tokens)."""
+    q, k, config, edits = _head(trace, layer, head)
+    if not chain:
+        return attention.pattern(config, q[:, start:stop, :], k, edits=edits, corner=(head, start, 0))[0, :, :]
+    xp, edit, before = namespace(q), chain[-1], chain[:-1]
+    rows = _mixing_rows(trace, layer, head, start, stop, chain=before)
+    base = xp.zeros_like(rows)
+    if edit.baseline == "mean":
+        for at in range(0, trace.n_tokens, ROWS):
+            block = _mixing_rows(trace, layer, head, at, min(at + ROWS, trace.n_tokens), chain=before)
+            base = base + xp.sum(block, axis=0, keepdims=True) / trace.n_tokens
+    elif edit.baseline == "resample":
+        others = [int(place) for place in attention.shuffled(trace.n_tokens)[start:stop]]
+        base = xp.concat([_mixing_rows(trace, layer, head, i, i + 1, chain=before) for i in others], axis=0)
+    scaled = base + edit.scale * (rows - base)
+    if edit.positions is None:
+        return scaled
+    chosen = [start + i in edit.positions for i in range(stop - start)]
+    return xp.concat([(scaled if yes else rows)[i : i + 1, :] for i, yes in enumerate(chosen)], axis=0)
+
+
+def contribution(trace: Trace, edit: ScaleHead | ScaleMlp | ScaleEdge) -> Array:
+    """Return what a dose scales: adding the edit to the run changes the stream by ``(scale - 1) * contribution``.
+
+    For `ScaleHead` and `ScaleEdge` it is added to the layer's resid_mid (`suffix(..., layer, from_mid=True)`), for
+    `ScaleMlp` to the stream entering the next layer. The edit's own scale is not looked at; the trace's edits stay.
+
+    Returns
+    -------
+    array, shape (n_tokens, d_model)
+        Zero outside the edit's positions.
+
+    Raises
+    ------
+    ModelError
+        If the edit does not fit the run.
+    """
+    (edit,) = resolve((edit,), trace.model.config, trace.n_tokens)
+    config, block = trace.model.config, trace.model.weights.blocks[edit.layer]
+    if isinstance(edit, ScaleMlp):
+        return _deviation(_mlp_output(trace, edit.layer, config=config, block=block), edit)
+    if isinstance(edit, ScaleHead):
+        z = _deviation(trace.layers[edit.layer].z[edit.head, :, :], edit)
+        return z @ block.W_O[edit.head, :, :]
+    if isinstance(edit, ScaleEdge):
+        return _edge_z(trace, edit) @ block.W_O[edit.head, :, :]
+    raise KavError(f"a dose must scale a head, an MLP or an edge, got {type(edit).__name__}")
+
+
+def _deviation(x: Array, edit: ScaleHead | ScaleMlp) -> Array:
+    """x minus its baseline at the edit's positions, 0 elsewhere."""
+    return x - attention.scale_output(x, replace(edit, scale=0.0))
+
+
+def _mlp_output(trace: Trace, layer: int, *, config: Config, block: Block) -> Array:
+    resid_mid = trace.layers[layer].resid_mid
+    if block.mlp is None or block.norm2 is None:
+        return namespace(resid_mid).zeros_like(resid_mid)
+    out = mlp(config, block.mlp, normalise(config, block.norm2, resid_mid))
+    for edit in trace.edits_of(layer):
+        if isinstance(edit, ScaleMlp):
+            out = attention.scale_output(out, edit)
+    return out
+
+
+def mlp_output(trace: Trace, layer: int) -> Array:
+    """Return what a layer's MLP adds to the stream, edits included; zeros where there is no MLP.
+
+    Returns
+    -------
+    array, shape (n_tokens, d_model)
+
+    Raises
+    ------
+    KavError
+        If the model has no such layer.
+    """
+    trace.check_head(layer, 0)
+    return _mlp_output(trace, layer, config=trace.model.config, block=trace.model.weights.blocks[layer])
+
+
+def heads_output(trace: Trace, layer: int) -> Array:
+    """Return what each head of a layer adds to the stream, edits included, before b_O.
+
+    Returns
+    -------
+    array, shape (n_heads, n_tokens, d_model)
+
+    Raises
+    ------
+    KavError
+        If the model has no such layer.
+    """
+    trace.check_head(layer, 0)
+    return trace.layers[layer].z @ trace.model.weights.blocks[layer].W_O
+
+
+def _edge_z(trace: Trace, edit: ScaleEdge) -> Array:
+    """The part of a head's z that comes from one key: weight times value, after the head edits that follow."""
+    q, k, config, edits = _head(trace, edit.layer, edit.head)
+    xp = namespace(q)
+    v = trace.layers[edit.layer].v[config.kv_head(edit.head), edit.key, :][None, :]  # (1, d_head)
+    columns = []
+    for at in range(0, trace.n_tokens, ROWS):
+        rows = q[:, at : min(at + ROWS, trace.n_tokens), :]
+        block = attention.pattern(config, rows, k, edits=edits, corner=(edit.head, at, 0))
+        columns.append(block[0, :, edit.key : edit.key + 1])
+    z = xp.concat(columns, axis=0) @ v  # (n_tokens, d_head)
+    if edit.query is not None:
+        row = z[edit.query, :]
+        z = xp.zeros_like(z)
+        z[edit.query, :] = row
+    for other in edits:
+        if isinstance(other, ScaleHead) and other.head == edit.head:
+            z = attention.scale_output(z, other)
+    return z
