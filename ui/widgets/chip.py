@@ -1,0 +1,118 @@
+"""The chip that says the model is edited: amber, with a hatched end, impossible to overlook."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from PySide6.QtCore import QPoint, QPointF, QRectF, QSize, Qt, Signal
+from PySide6.QtGui import QColor, QKeyEvent, QMouseEvent, QPainter, QPainterPath, QPaintEvent, QPen
+from PySide6.QtWidgets import QMenu, QSizePolicy, QWidget
+
+from ..theme import current, font
+from .control import Control
+from .drawing import baseline, box, draw_text, focus_ring, text_width
+from .icon_button import paint_icon
+
+HEIGHT, HATCH, CLOSE = 28, 14, 28
+
+
+class EditedChip(Control):
+    """`EDITED head 0.0 × 0.00 ×`. The body lists the edits, the cross resets them all. Hidden while there are none."""
+
+    resetRequested = Signal()
+    removeRequested = Signal(int)
+
+    def __init__(self, parent: QWidget | None = None, *, name: str = "edited.chip") -> None:
+        super().__init__(parent, name=name, label="edited", tip="click lists the edits; the cross resets them all")
+        self._edits: tuple[str, ...] = ()
+        self.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Fixed)
+        self.hide()
+
+    def set_edits(self, edits: Sequence[str]) -> None:
+        """Show the edits, each in words such as "head 0.0 × 0.00"."""
+        self._edits = tuple(edits)
+        self.setAccessibleName(f"edited: {', '.join(self._edits)}" if self._edits else "edited")
+        self.setVisible(bool(self._edits))
+        self.updateGeometry()
+        self.update()
+
+    def text(self) -> str:
+        """Return what stands after the word EDITED."""
+        return self._edits[0] if len(self._edits) == 1 else f"{len(self._edits)} edits"
+
+    def sizeHint(self) -> QSize:
+        words = text_width("EDITED", font(11, 700)) + 9 + text_width(self.text(), font(12, 500))
+        return QSize(round(HATCH + words + 4 + CLOSE), HEIGHT)
+
+    def minimumSizeHint(self) -> QSize:
+        return self.sizeHint()
+
+    def close_rect(self) -> QRectF:
+        """Return the place of the cross."""
+        return QRectF(self.width() - CLOSE, 0, CLOSE, HEIGHT)
+
+    def mousePressEvent(self, event: QMouseEvent) -> None:
+        if event.button() != Qt.MouseButton.LeftButton:
+            return
+        if self.close_rect().contains(event.position()):
+            self.resetRequested.emit()
+        else:
+            self.list_edits()
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        if event.key() in (Qt.Key.Key_Delete, Qt.Key.Key_Backspace):
+            self.resetRequested.emit()
+        elif event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter, Qt.Key.Key_Space, Qt.Key.Key_Down):
+            self.list_edits()
+        else:
+            super().keyPressEvent(event)
+
+    def list_edits(self) -> None:
+        """Show the edits as a menu; choosing one removes it."""
+        menu = QMenu(self)
+        menu.setObjectName("edited.menu")
+        menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        for index, text in enumerate(self._edits):
+            action = menu.addAction(f"Remove {text}")
+            action.setData(index)
+        menu.addSeparator()
+        menu.addAction("Reset all").setData(-1)
+        menu.triggered.connect(self._on_menu_triggered)
+        menu.popup(self.mapToGlobal(QPoint(0, HEIGHT + 2)))
+
+    def _on_menu_triggered(self, action: object) -> None:
+        index = action.data()  # type: ignore[attr-defined]
+        if index < 0:
+            self.resetRequested.emit()
+        else:
+            self.removeRequested.emit(index)
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        theme = current()
+        painter = QPainter(self)
+        rect = QRectF(self.rect())
+        box(painter, rect, fill=theme.edited)
+        self._paint_hatch(painter, rect)
+        f = font(11, 700)
+        middle = rect.center().y()
+        x = draw_text(painter, HATCH, baseline(middle, f), "EDITED", f, theme.onedit)
+        f = font(12, 500)
+        draw_text(painter, x + 9, baseline(middle, f), self.text(), f, theme.onedit)
+        cross = QRectF(0, 0, 14, 14)
+        cross.moveCenter(self.close_rect().center())
+        paint_icon(painter, "close", cross, theme.onedit)
+        if self.ringed:
+            focus_ring(painter, rect)
+
+    def _paint_hatch(self, painter: QPainter, rect: QRectF) -> None:
+        """Paint two slanted bars at the left end: a sign that needs no colour."""
+        painter.save()
+        clip = QPainterPath()
+        clip.addRoundedRect(rect, 6, 6)
+        painter.setClipPath(clip)
+        ink = QColor(current().onedit)
+        ink.setAlphaF(0.38)
+        painter.setPen(QPen(ink, 2.4))
+        for x in (1.0, 7.5):
+            painter.drawLine(QPointF(x - 3, HEIGHT + 1), QPointF(x + 7, -1))
+        painter.restore()

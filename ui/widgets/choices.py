@@ -1,0 +1,108 @@
+"""The list that a pill opens: choices one can search by typing."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from PySide6.QtCore import QEvent, QObject, QPoint, QRectF, Qt, Signal
+from PySide6.QtGui import QKeyEvent, QPainter, QPaintEvent
+from PySide6.QtWidgets import QFrame, QLineEdit, QListWidget, QListWidgetItem, QVBoxLayout, QWidget
+
+from ..theme import current, font
+from .control import describe
+from .drawing import box, shown
+
+SHOWN = 200  # rows at once; a vocabulary has tens of thousands, and typing narrows it
+
+
+class Choices(QFrame):
+    """A popup with a search line over a list. Arrows and Enter choose, Escape closes.
+
+    `chosen` carries the key of a row; `typed` the text of the search line when Enter finds no row; `searched` follows
+    the typing, for owners that look rows up themselves.
+    """
+
+    chosen = Signal(object)
+    typed = Signal(str)
+    searched = Signal(str)
+
+    def __init__(self, parent: QWidget, *, label: str) -> None:
+        super().__init__(parent, Qt.WindowType.Popup | Qt.WindowType.FramelessWindowHint)
+        self._options: tuple[tuple[object, str], ...] = ()
+        self.search = QLineEdit(self)
+        describe(self.search, "choices.search", f"search {label}", "type to narrow the list")
+        self.search.setPlaceholderText("type to search")
+        self.search.setFont(font(12))
+        self.list = QListWidget(self)
+        describe(self.list, "choices.list", label)
+        self.list.setFont(font(12))
+        self.list.setFrameShape(QFrame.Shape.NoFrame)
+        self.list.setUniformItemSizes(True)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(7, 7, 7, 7)
+        layout.setSpacing(4)
+        layout.addWidget(self.search)
+        layout.addWidget(self.list)
+        self.search.installEventFilter(self)
+        self.search.textEdited.connect(self._on_search_edited)
+        self.search.returnPressed.connect(self._choose)
+        self.list.itemClicked.connect(self._on_list_clicked)
+
+    def set_options(self, options: Sequence[tuple[object, str]]) -> None:
+        """Set the rows, pairs of key and text."""
+        self._options = tuple(options)
+        self._fill()
+
+    def open_at(self, place: QPoint, width: int, current_key: object) -> None:
+        """Show the list below `place` (global), with the current row marked."""
+        self.search.clear()
+        self._fill()
+        rows = min(max(self.list.count(), 1), 12)
+        self.resize(max(width, 200), 52 + rows * 26)
+        row = next((i for i, (key, _) in enumerate(self._options[:SHOWN]) if key == current_key), 0)
+        self.list.setCurrentRow(row)
+        self.move(place)
+        self.show()
+        self.search.setFocus()
+
+    def _fill(self) -> None:
+        needle = self.search.text().strip().casefold()
+        self.list.clear()
+        found = (option for option in self._options if needle in option[1].casefold())
+        for _, (key, text) in zip(range(SHOWN), found, strict=False):
+            item = QListWidgetItem(shown(text))
+            item.setData(Qt.ItemDataRole.UserRole, (key,))
+            item.setToolTip(text)
+            self.list.addItem(item)
+        self.list.setCurrentRow(0)
+
+    def _on_search_edited(self, text: str) -> None:
+        self.searched.emit(text)
+        self._fill()
+
+    def _on_list_clicked(self, item: QListWidgetItem) -> None:
+        self.hide()
+        self.chosen.emit(item.data(Qt.ItemDataRole.UserRole)[0])
+
+    def _choose(self) -> None:
+        item = self.list.currentItem()
+        if item is not None:
+            self._on_list_clicked(item)
+        else:
+            self.hide()
+            self.typed.emit(self.search.text().strip())
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        """Let the arrows move through the list while the search line has the keyboard."""
+        moves = {Qt.Key.Key_Down: 1, Qt.Key.Key_Up: -1, Qt.Key.Key_PageDown: 10, Qt.Key.Key_PageUp: -10}
+        if watched is self.search and isinstance(event, QKeyEvent) and event.type() == QEvent.Type.KeyPress:
+            step = moves.get(Qt.Key(event.key()), 0)
+            if step:
+                row = self.list.currentRow() + step
+                self.list.setCurrentRow(min(max(row, 0), self.list.count() - 1))
+                return True
+        return super().eventFilter(watched, event)
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        theme = current()
+        box(QPainter(self), QRectF(self.rect()), fill=theme.panel, border=theme.ctrl, radius=0)

@@ -1,0 +1,109 @@
+"""A list of choices behind one line."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from PySide6.QtCore import QRectF, QSignalBlocker, QSize, Qt, Signal
+from PySide6.QtGui import QFontMetricsF, QPainter, QPaintEvent, QWheelEvent
+from PySide6.QtWidgets import QComboBox, QSizePolicy, QWidget
+
+from ..theme import current, font
+from .control import describe, set_available
+from .drawing import baseline, box, draw_text, focus_ring, shown, text_width
+from .icon_button import paint_icon
+
+HEIGHT, PADDING, ARROW = 26, 10, 14
+
+
+class Combo(QComboBox):
+    """One of `options`, pairs of key and text; `changed` carries the key the user chose."""
+
+    changed = Signal(object)
+
+    def __init__(
+        self,
+        options: Sequence[tuple[object, str]] = (),
+        parent: QWidget | None = None,
+        *,
+        name: str = "",
+        label: str = "",
+        tip: str = "",
+        width: int = 0,
+    ) -> None:
+        super().__init__(parent)
+        describe(self, name, label, tip)
+        self._width = width
+        self.setFont(font(12, 500))
+        self.setFixedHeight(HEIGHT)
+        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+        self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Fixed)
+        self.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToContents)
+        self.activated.connect(self._on_self_activated)
+        self.set_options(options)
+
+    def set_options(self, options: Sequence[tuple[object, str]]) -> None:
+        """Set the choices without a signal; the current one stays if it is still among them."""
+        options = tuple(options)
+        if options == tuple((self.itemData(i), self.itemText(i)) for i in range(self.count())):
+            return
+        key = self.current()
+        with QSignalBlocker(self):
+            self._fill(options)
+        self.set_current(key)
+        self.updateGeometry()
+
+    def _fill(self, options: Sequence[tuple[object, str]]) -> None:
+        self.clear()
+        for value, text in options:
+            self.addItem(text, value)
+
+    def set_current(self, key: object) -> None:
+        """Choose an option without a signal; an unknown key is ignored."""
+        index = next((i for i in range(self.count()) if self.itemData(i) == key), -1)
+        if index >= 0 and index != self.currentIndex():
+            with QSignalBlocker(self):
+                self.setCurrentIndex(index)
+            self.update()
+
+    def current(self) -> object:
+        """Return the key of the chosen option; None if there is none."""
+        return self.currentData()
+
+    def set_available(self, reason: str = "") -> None:
+        """Enable the control, or disable it and say why in its tooltip."""
+        set_available(self, reason)
+
+    def _on_self_activated(self, index: int) -> None:
+        self.changed.emit(self.itemData(index))
+
+    def sizeHint(self) -> QSize:
+        texts = [self.itemText(i) for i in range(min(self.count(), 64))]
+        widest = max((text_width(shown(text), self.font()) for text in texts), default=20.0)
+        return QSize(self._width or min(round(widest) + 2 * PADDING + ARROW + 8, 220), HEIGHT)
+
+    def minimumSizeHint(self) -> QSize:
+        return QSize(min(self.sizeHint().width(), 72), HEIGHT)
+
+    def wheelEvent(self, event: QWheelEvent) -> None:
+        if self.hasFocus():
+            super().wheelEvent(event)
+        else:
+            event.ignore()  # the wheel belongs to what the eye is on, not to what it passes over
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        theme = current()
+        painter = QPainter(self)
+        rect = QRectF(self.rect())
+        on = self.isEnabled()
+        fill = theme.sunk if not on else theme.hover if self.underMouse() else theme.panel
+        box(painter, rect, fill=fill, border=theme.ctrl if on else theme.border)
+        ink = theme.ink if on else theme.disabled
+        text = QFontMetricsF(self.font()).elidedText(
+            shown(self.currentText()), Qt.TextElideMode.ElideRight, rect.width() - 2 * PADDING - ARROW
+        )
+        draw_text(painter, PADDING, baseline(rect.center().y(), self.font()), text, self.font(), ink)
+        arrow = QRectF(rect.right() - ARROW - 7, rect.center().y() - ARROW / 2, ARROW, ARROW)
+        paint_icon(painter, "chevron", arrow, theme.text2 if on else theme.disabled)
+        if self.hasFocus():
+            focus_ring(painter, rect)

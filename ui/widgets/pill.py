@@ -1,0 +1,134 @@
+"""A pill names one part of the selection and opens the list to choose another."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from PySide6.QtCore import QPoint, QRectF, QSize, Qt, Signal
+from PySide6.QtGui import QColor, QKeyEvent, QMouseEvent, QPainter, QPaintEvent
+from PySide6.QtWidgets import QSizePolicy, QWidget
+
+from kav.views.words import Label
+
+from ..marks import mark_width, paint_mark
+from ..theme import current, font
+from .choices import Choices
+from .control import Control
+from .drawing import Run, baseline, box, focus_ring, label_runs, paint_runs, runs_width, shown, text_width
+from .icon_button import paint_icon
+
+HEIGHT, PADDING, GAP, CHEVRON, MARK_R = 28, 10, 8, 12, 4.8
+_TINTS = {"query": "qtint", "key": "ktint", "target": "ttint"}
+
+
+class Pill(Control):
+    """Caption, mark, value and a chevron; a click, Enter, Space or Down opens the list.
+
+    `activated` carries the key of the chosen row; `typed` a text that matches no row; `searched` follows the typing.
+    """
+
+    activated = Signal(object)
+    typed = Signal(str)
+    searched = Signal(str)
+
+    def __init__(
+        self, caption: str, parent: QWidget | None = None, *, role: str = "", name: str = "", tip: str = ""
+    ) -> None:
+        super().__init__(parent, name=name, label=caption, tip=tip)
+        self._caption = caption
+        self._role = role
+        self._value: Label | str = ""
+        self._key: object = None
+        self._compact = False
+        self._choices = Choices(self, label=caption)
+        self._choices.chosen.connect(self.activated)
+        self._choices.typed.connect(self.typed)
+        self._choices.searched.connect(self.searched)
+        self.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Fixed)
+
+    def set_value(self, value: Label | str, key: object = None) -> None:
+        """Show a token or a text, and mark the row with this key in the list."""
+        self._value, self._key = value, key
+        text = value if isinstance(value, str) else f"{value.position or ''} {value.text}".strip()
+        self.setAccessibleName(f"{self._caption} {text}")
+        self.updateGeometry()
+        self.update()
+
+    def set_options(self, options: Sequence[tuple[object, str]]) -> None:
+        """Set the rows of the list, pairs of key and text."""
+        self._choices.set_options(options)
+
+    def set_compact(self, compact: bool) -> None:
+        """Drop the caption of a pill that has a mark, or show it again."""
+        self._compact = compact
+        self.updateGeometry()
+        self.update()
+
+    def set_caption(self, caption: str) -> None:
+        """Set the caption, such as Head or Kernel."""
+        self._caption = caption
+        self.set_value(self._value, self._key)
+
+    def open(self) -> None:
+        """Show the list below the pill."""
+        self._choices.open_at(self.mapToGlobal(QPoint(0, self.height() + 2)), self.width(), self._key)
+
+    def _runs(self) -> list[Run]:
+        if isinstance(self._value, Label):
+            return label_runs(self._value, px=13, weight=600, small=12)
+        return [Run(shown(self._value), font(13, 600), QColor(current().ink))]
+
+    def _has_caption(self) -> bool:
+        return bool(self._caption) and not (self._compact and self._role)
+
+    def sizeHint(self) -> QSize:
+        width = 2 * PADDING - 1 + runs_width(self._runs()) + GAP - 2 + CHEVRON
+        if self._has_caption():
+            width += text_width(self._caption, font(12)) + GAP
+        if self._role:
+            width += mark_width(self._role, MARK_R) + GAP - 1
+        return QSize(min(round(width), 240), HEIGHT)
+
+    def minimumSizeHint(self) -> QSize:
+        return self.sizeHint()
+
+    def mousePressEvent(self, event: QMouseEvent) -> None:
+        if event.button() == Qt.MouseButton.LeftButton:
+            self.open()
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        if event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter, Qt.Key.Key_Space, Qt.Key.Key_Down):
+            self.open()
+        else:
+            super().keyPressEvent(event)
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        theme = current()
+        painter = QPainter(self)
+        rect = QRectF(self.rect())
+        on = self.isEnabled()
+        tint = getattr(theme, _TINTS[self._role]) if self._role else theme.panel
+        edge = getattr(theme, self._role) if self._role else theme.ctrl
+        fill = theme.sunk if not on else theme.hover if self.hovered and not self._role else tint
+        box(painter, rect, fill=fill, border=edge if on else theme.border)
+        middle, x = rect.center().y(), float(PADDING)
+        base = baseline(middle, font(13, 600))
+        if self._has_caption():
+            caption = [Run(self._caption, font(12), QColor(theme.text2 if on else theme.disabled))]
+            x = paint_runs(painter, caption, x, base) + GAP
+        if self._role:
+            width = mark_width(self._role, MARK_R)
+            paint_mark(painter, self._role, x + width / 2, middle, MARK_R, QColor(edge if on else theme.disabled))
+            x += width + GAP - 1
+        paint_runs(painter, self._runs(), x, base, rect.right() - PADDING - CHEVRON - 2)
+        arrow = QRectF(rect.right() - CHEVRON - PADDING + 2, middle - CHEVRON / 2, CHEVRON, CHEVRON)
+        paint_icon(painter, "chevron", arrow, theme.text2 if on else theme.disabled)
+        if self.ringed or (self.hovered and self._role and on):
+            self._paint_edge(painter, rect, edge)
+
+    def _paint_edge(self, painter: QPainter, rect: QRectF, edge: str) -> None:
+        """Paint the ring of focus, or the stronger edge of a tinted pill under the mouse."""
+        if self.ringed:
+            focus_ring(painter, rect)
+        else:
+            box(painter, rect, fill="transparent", border=edge, width=1.6)
