@@ -4,6 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
+
+from kav.model.model import Model
+from kav.model.trace import Trace
+from kav.views.scene import Focus, HeadScene
 from kav.views.words import Label
 
 
@@ -17,3 +22,52 @@ class Prediction:
     logit: float
     before: float | None = None
     is_target: bool = False
+
+
+def predictions(scene: HeadScene, focus: Focus, n: int = 20) -> tuple[Prediction, ...]:
+    """Return the `n` most probable next tokens at the query, then the target if it is not among them."""
+    logits = scene.trace.logits(focus.query).astype(np.float64)
+    probabilities = _softmax(logits)
+    before = None if scene.before is None else _softmax(scene.before.logits(focus.query).astype(np.float64))
+    ids = [int(i) for i in most_probable(probabilities, n)]
+    return tuple(
+        Prediction(
+            token,
+            vocabulary_label(scene.base.model, token),
+            float(probabilities[token]),
+            float(logits[token]),
+            None if before is None else float(before[token]),
+            token == focus.target,
+        )
+        for token in (ids if focus.target in ids else [*ids, focus.target])
+    )
+
+
+def most_probable(values: np.ndarray, n: int) -> np.ndarray:
+    """Return the indices of the `n` largest values, largest first, without sorting the whole vocabulary."""
+    n = min(n, len(values))
+    best = np.argpartition(-values, n - 1)[:n]
+    return best[np.argsort(-values[best], kind="stable")]
+
+
+def _softmax(logits: np.ndarray) -> np.ndarray:
+    mass = np.exp(logits - logits.max())
+    return np.asarray(mass / mass.sum())
+
+
+def token_label(trace: Trace, position: int) -> Label:
+    """Return the label of one token of the prompt."""
+    tokens = trace.tokens
+    joined = bool(tokens.joined) and tokens.joined[position]
+    return Label(tokens.labels[position], position, joined, tokens.exact[position] if tokens.exact else "")
+
+
+def token_labels(trace: Trace) -> tuple[Label, ...]:
+    """Return the labels of all tokens of the prompt."""
+    return tuple(token_label(trace, position) for position in range(trace.n_tokens))
+
+
+def vocabulary_label(model: Model, token: int) -> Label:
+    """Return the label of a vocabulary entry, such as a prediction or a target."""
+    written = model.token(token)
+    return Label(written.label, None, written.joined, written.exact)

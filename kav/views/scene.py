@@ -8,7 +8,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from kav.model.edits import Edit
+import numpy as np
+
+from kav.errors import KavError
+from kav.model.edits import Edit, MoveQuery
 from kav.model.trace import Trace
 from kav.regression.samples import Samples
 
@@ -77,6 +80,86 @@ class RegressionScene:
 Scene = HeadScene | RegressionScene
 
 
+@dataclass(frozen=True)
+class Example:
+    """A prompt for the bundled model and the head to look at first."""
+
+    prompt: str
+    layer: int
+    head: int
+
+
+DEFAULT = Example("A dark green carriage stopped near the church. We followed the dark green", layer=1, head=0)
+"""What the window opens with: the head finds the earlier "dark green" and reads what came after it."""
+
+
+def as_head(scene: Scene) -> HeadScene:
+    """Return the scene as a head scene.
+
+    Raises
+    ------
+    KavError
+        If it is a regression scene: the dispatching `compute` of the panel picks the right module.
+    """
+    if not isinstance(scene, HeadScene):
+        raise KavError(f"scene must be a head scene, got {type(scene).__name__}")
+    return scene
+
+
 def resolve(scene: HeadScene) -> Focus:
-    """Return the scene's selection with every open choice made, on the unedited run, clamped to what exists."""
-    raise NotImplementedError
+    """Return the scene's selection with every open choice made, on the unedited run, clamped to what exists.
+
+    The key is never one that the query cannot see. Selected key and target stay those of the unedited run while edits
+    are active, so that what an edit moves keeps its marks.
+    """
+    trace, chosen = scene.base, scene.selection
+    config = trace.model.config
+    layer, head = _clamp(chosen.layer, config.n_layers), _clamp(chosen.head, config.n_heads)
+    query = _place(chosen.query, trace.n_tokens)
+    n_seen = query + 1 if config.causal else trace.n_tokens
+    key = _most_seen(trace, layer, head, query=query) if chosen.key is None else min(
+        _place(chosen.key, trace.n_tokens), n_seen - 1
+    )
+    target = int(np.argmax(trace.logits(query))) if chosen.target is None else _clamp(chosen.target, config.d_vocab)
+    foil = None if chosen.foil is None else _clamp(chosen.foil, config.d_vocab)
+    return Focus(layer, head, query, key, target, None if foil == target else foil)
+
+
+def towards_of(scene: HeadScene, focus: Focus) -> int | None:
+    """Return the position whose query the curve moves to: the edit's, the scene's, the one before, or None.
+
+    None only where the prompt is a single token.
+    """
+    moved = moved_query(scene.trace, focus)
+    if moved is not None:
+        return moved.towards
+    if scene.towards is not None:
+        return _place(scene.towards, scene.base.n_tokens)
+    if scene.base.n_tokens == 1:
+        return None
+    return focus.query - 1 if focus.query > 0 else 1
+
+
+def moved_query(trace: Trace, focus: Focus) -> MoveQuery | None:
+    """Return the edit that moves the selected query in the selected head, the last one if there are several."""
+    found = [
+        edit
+        for edit in trace.edits_of(focus.layer)
+        if isinstance(edit, MoveQuery) and edit.head == focus.head and edit.query == focus.query
+    ]
+    return found[-1] if found else None
+
+
+def _clamp(index: int, n: int) -> int:
+    return min(max(index, 0), n - 1)
+
+
+def _place(position: int | None, n_tokens: int) -> int:
+    """A position counted from the start; None = the last, negative = from the end."""
+    if position is None:
+        return n_tokens - 1
+    return _clamp(position + n_tokens if position < 0 else position, n_tokens)
+
+
+def _most_seen(trace: Trace, layer: int, head: int, *, query: int) -> int:
+    return int(np.argmax(trace.pattern(layer, head, slice(query, query + 1))[0, :]))

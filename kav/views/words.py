@@ -17,7 +17,6 @@ Mark = Literal["", "query", "key", "target", "direct", "rerun", "response", "wei
 _GLYPHS = {"query": "▼", "key": "●", "target": "◆"}
 _SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 _UNDEFINED = "undefined"
-_CONTROLS = {"\n": "↵", "\t": "⇥", "\r": "␍", " ": "␣"}
 
 
 @dataclass(frozen=True)
@@ -54,36 +53,6 @@ class Label:
     def __str__(self) -> str:
         """Return position and text on one line: `7 music`."""
         return self.shown if self.position is None else f"{self.position} {self.shown}"
-
-
-def token_label(string: str, position: int | None = None, *, previous: str = "", name: str = "") -> Label:
-    """Return the label of a token.
-
-    Parameters
-    ----------
-    string : str
-        Exact string of the token, with its leading space if it has one.
-    position : int or None
-        Place in the prompt; None for a vocabulary entry.
-    previous : str
-        Exact string of the token before it; a piece is joined only to something that ends in a letter or digit.
-    name : str
-        Shown instead of the string: "‹bos›" for the token that starts a text.
-
-    Returns
-    -------
-    Label
-    """
-    exact = f'"{string}"'
-    if name:
-        return Label(name, position, exact=exact)
-    text = string.removeprefix(" ")
-    joined = string[:1].isalnum() and previous[-1:].isalnum()
-    return Label("".join(_CONTROLS.get(c, c) for c in text) if text.strip() else _blank(string), position, joined, exact)
-
-
-def _blank(string: str) -> str:
-    return "".join(_CONTROLS.get(c, "␣") for c in string) or "‹empty›"
 
 
 def token_pieces(label: Label, mark: Mark = "", role: Role = "") -> Reading:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kav.views.words import Piece, fixed, number, numbers, plain, share, signed, token_label, token_pieces
+from kav.views.words import Label, Piece, fixed, number, numbers, plain, share, signed, token_pieces
 
 finite = st.floats(min_value=-1e9, max_value=1e9)
 _ASCII = str.maketrans("−⁻⁰¹²³⁴⁵⁶⁷⁸⁹", "--0123456789")
@@ -80,21 +80,12 @@ def test_numbers_of_one_sentence_share_their_decimals():
     assert numbers((16.7, -0.09)) == ("16.7", "−0.1")
 
 
-def test_token_label_drops_its_leading_space_and_keeps_the_exact_string():
-    label = token_label(" music", 7, previous="oh")
-    assert (label.text, label.joined, label.exact, str(label)) == ("music", False, '" music"', "7 music")
-
-
-def test_piece_of_a_word_is_joined_but_punctuation_is_not():
-    assert str(token_label("d", 4, previous=" shepher")) == "4 …d"
-    assert str(token_label(".", 5, previous="d")) == "5 ."
-    assert not token_label("He", 1, previous="\n").joined
-
-
-def test_blank_tokens_are_visible():
-    assert [token_label(s).text for s in ("\n", " ", "  ", "\t", "")] == ["↵", "␣", "␣␣", "⇥", "‹empty›"]
+def test_piece_of_a_word_is_shown_with_an_ellipsis():
+    assert str(Label("d", 4, joined=True)) == "4 …d"
+    assert str(Label("music", 7)) == "7 music"
+    assert Label("d", joined=True).text == "d"
 
 
 def test_reading_line_as_text_has_its_marks():
-    pieces = (Piece("Head 1.1 at "), *token_pieces(token_label(" Pharaoh", 13), "query"), Piece(" looks"))
+    pieces = (Piece("Head 1.1 at "), *token_pieces(Label("Pharaoh", 13), "query"), Piece(" looks"))
     assert plain(pieces) == "Head 1.1 at ▼ 13 Pharaoh looks"
