@@ -1,0 +1,163 @@
+"""Samples of the regression scene: frozen pairs (x, y), and the sets that come with the program.
+
+A drag, an added or a removed sample makes a new value; the old one is what undo returns to. Indices are places in the
+given order and stay with their sample while it is dragged past others.
+
+Shapes: ``x, y (n,)``, float64, read-only.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from kav.errors import KavError
+
+
+@dataclass(frozen=True, eq=False)
+class Samples:
+    """Observed pairs; two values are equal only if they are the same object.
+
+    Parameters
+    ----------
+    x, y : array, shape (n,)
+        Copied to read-only float64. Pairs with a number that is missing or infinite are set aside.
+    name : str
+        As it is shown.
+    skipped : tuple of int
+        Rows set aside, counted from 0 in what was given; filled in here, on top of those passed in.
+
+    Raises
+    ------
+    KavError
+        If x and y are not two equally long lists of numbers.
+    """
+
+    x: np.ndarray
+    y: np.ndarray
+    name: str = "samples"
+    skipped: tuple[int, ...] = field(default=())
+
+    def __post_init__(self) -> None:
+        x, y = _numbers(self.x, "x"), _numbers(self.y, "y")
+        if x.shape != y.shape:
+            raise KavError(f"x and y must be equally long, got {x.size} and {y.size}")
+        kept = np.isfinite(x) & np.isfinite(y)
+        skipped = (*self.skipped, *(int(row) for row in np.flatnonzero(~kept)))
+        for name, value in (("x", x[kept]), ("y", y[kept])):
+            value.setflags(write=False)
+            object.__setattr__(self, name, value)
+        object.__setattr__(self, "skipped", skipped)
+
+    @property
+    def n(self) -> int:
+        """Number of samples."""
+        return int(self.x.size)
+
+    @property
+    def title(self) -> str:
+        """Name and number of samples, with the rows that were set aside."""
+        count = f"{self.n} sample" if self.n == 1 else f"{self.n} samples"
+        rows = self.n + len(self.skipped)
+        return f"{self.name} · {count}" + (f", {len(self.skipped)} of {rows} rows skipped" if self.skipped else "")
+
+    def moved(self, index: int, x: float, y: float) -> Samples:
+        """Return the samples with one of them elsewhere.
+
+        Raises
+        ------
+        KavError
+            If there is no such sample, or a number is not finite.
+        """
+        self._check(index)
+        new_x, new_y = self.x.copy(), self.y.copy()
+        new_x[index], new_y[index] = _finite(x, y)
+        return Samples(new_x, new_y, self.name, self.skipped)
+
+    def added(self, x: float, y: float) -> Samples:
+        """Return the samples with one more at the end.
+
+        Raises
+        ------
+        KavError
+            If a number is not finite.
+        """
+        x, y = _finite(x, y)
+        return Samples(np.append(self.x, x), np.append(self.y, y), self.name, self.skipped)
+
+    def removed(self, index: int) -> Samples:
+        """Return the samples without one of them; those after it move up by one.
+
+        Raises
+        ------
+        KavError
+            If there is no such sample.
+        """
+        self._check(index)
+        return Samples(np.delete(self.x, index), np.delete(self.y, index), self.name, self.skipped)
+
+    def _check(self, index: int) -> None:
+        if not 0 <= index < self.n:
+            raise KavError(f"sample must be one of 0 to {self.n - 1}, got {index}")
+
+
+def _numbers(values: Any, name: str) -> np.ndarray:
+    try:
+        array = np.array(values, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise KavError(f"{name} must hold numbers, got {type(values).__name__}") from error
+    if array.ndim != 1:
+        raise KavError(f"{name} must be one-dimensional, got shape {array.shape}")
+    return array
+
+
+def _finite(x: float, y: float) -> tuple[float, float]:
+    if not (math.isfinite(x) and math.isfinite(y)):
+        raise KavError(f"a sample must have finite x and y, got ({x:g}, {y:g})")
+    return float(x), float(y)
+
+
+def sine(n: int = 48, seed: int = 0) -> Samples:
+    """Return ``y = sin x`` with noise of standard deviation 0.3, x uniform on [0, 10]."""
+    rng = np.random.default_rng(seed)
+    x = np.sort(rng.uniform(0, 10, n))
+    return Samples(x, np.sin(x) + 0.3 * rng.standard_normal(n), "sine + noise")
+
+
+def step(n: int = 60, seed: int = 1) -> Samples:
+    """Return a step from -1 to 1 at x = 5 with noise 0.2: what every smoother rounds off."""
+    rng = np.random.default_rng(seed)
+    x = np.sort(rng.uniform(0, 10, n))
+    return Samples(x, np.where(x < 5, -1.0, 1.0) + 0.2 * rng.standard_normal(n), "step")
+
+
+def shock(n: int = 90, seed: int = 2) -> Samples:
+    """Return quiet, then a blow that rings and dies out, with noise that grows with it: one bandwidth does not fit."""
+    rng = np.random.default_rng(seed)
+    x = np.sort(rng.uniform(0, 10, n))
+    after = np.clip(x - 3, 0, None)
+    size = np.where(x < 3, 0.05, 0.05 + 0.6 * np.exp(-after / 4))
+    return Samples(x, -2 * after * np.exp(-after) * np.cos(1.6 * after) + size * rng.standard_normal(n), "shock")
+
+
+def two_clusters(n: int = 40, seed: int = 3) -> Samples:
+    """Return two clusters with nothing between x = 3 and x = 7: a compact kernel has no answer there."""
+    rng = np.random.default_rng(seed)
+    x = np.sort(np.concatenate([rng.uniform(0, 3, n // 2), rng.uniform(7, 10, n - n // 2)]))
+    return Samples(x, 0.4 * x - 2 + 0.3 * rng.standard_normal(n), "two clusters")
+
+
+def outlier(n: int = 40, seed: int = 4) -> Samples:
+    """Return a straight line with one sample far off it."""
+    rng = np.random.default_rng(seed)
+    x = np.sort(rng.uniform(0, 10, n))
+    y = 0.3 * x - 1.5 + 0.15 * rng.standard_normal(n)
+    y[n // 2] += 4
+    return Samples(x, y, "outlier")
+
+
+BUILT_IN: tuple[Samples, ...] = (sine(), step(), shock(), two_clusters(), outlier())
+"""The sets that come with the program; the first is shown at the start."""
