@@ -169,7 +169,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         try:
             app = load_ui("app")
         except ImportError as error:
-            return _refuse(f"the window's libraries cannot be loaded ({error}); run: sh resources/setup.sh")
+            return _refuse(
+                f"the window cannot be loaded ({error}); in a checkout, sh resources/setup.sh installs what it needs"
+            )
         return int(app.run(options))
     except KavError as error:
         return _refuse(str(error))

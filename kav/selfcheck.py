@@ -15,12 +15,13 @@ from importlib.metadata import PackageNotFoundError, version
 import numpy as np
 
 import kav
-from kav import smoother
 from kav.arrays import probe
 from kav.errors import KavError
 from kav.model.model import Model
 from kav.model.tokenizer import Tokens
 from kav.model.trace import Trace
+from kav.regression.attention_form import attention_form
+from kav.regression.samples import sine
 from kav.task import Task
 from kav.views import fit as fit_view
 from kav.views.scene import HeadScene, Selection
@@ -55,13 +56,8 @@ class Identity:
     allowed: float
 
 
-def _samples() -> tuple[np.ndarray, np.ndarray]:
-    x = np.linspace(0.0, 6.0, 40) + 0.05 * np.cos(np.arange(40.0) ** 2)
-    return x, np.sin(1.5 * x) + 0.2 * np.cos(np.arange(40.0) * 7)
-
-
 def _kernel_rows(subject: Subject) -> float:
-    x, _ = _samples()
+    x = sine().x
     rows = [kav.smoother_matrix(x, x, 0.7, kernel=kernel).sum(axis=-1) for kernel in kav.KERNELS]
     return float(np.max(np.abs(np.stack(rows) - 1)))
 
@@ -97,13 +93,9 @@ def _dose_one(subject: Subject) -> float:
 
 
 def _fit_is_a_head(subject: Subject) -> float:
-    """With q = (x / h, 1) and k = (x_i / h, -x_i^2 / 2 h^2), softmax attention over the samples is the Gaussian fit."""
-    x, y = _samples()
-    h = 0.4
-    q = np.stack([x / h, np.ones_like(x)], axis=-1)  # (n, 2)
-    k = np.stack([x / h, -(x**2) / (2 * h**2)], axis=-1)  # (n, 2)
-    as_head = smoother.smooth(smoother.weights(q @ k.T), y)
-    return float(np.max(np.abs(as_head - kav.fit(x, y, x, h))))
+    x, y = sine().x, sine().y
+    h = kav.select_bandwidth(x, y)
+    return float(np.max(np.abs(attention_form("gaussian", h).output(x, y, x) - kav.fit(x, y, x, h))))
 
 
 IDENTITIES = (

@@ -1,5 +1,6 @@
 """The checks of the project itself, so that one test command runs them all."""
 
+import ast
 import os
 import subprocess
 import sys
@@ -26,6 +27,24 @@ def test_check_finds_nothing(name):
         [sys.executable, *CHECKS[name]], cwd=ROOT, env=environment, capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, f"{name}:\n{done.stdout}{done.stderr}"
+
+
+def imported_by(file):
+    for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            yield from (name.name for name in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.level == 0:
+            yield node.module
+
+
+def test_inside_ui_imports_are_relative_as_a_wheel_names_it_otherwise():
+    absolute = [
+        f"{file.relative_to(ROOT)}: {name}"
+        for file in sorted((ROOT / "ui").rglob("*.py"))
+        for name in imported_by(file)
+        if name.partition(".")[0] == "ui"
+    ]
+    assert not absolute
 
 
 def test_readme_gives_the_two_commands_and_ci_runs_the_second():
