@@ -1,0 +1,201 @@
+"""What heads do, in numbers: where their attention goes on random repeated tokens, or on one prompt.
+
+On random tokens nothing but position and repetition can be attended to, so that a head's mass on "the token before",
+"the same token earlier" or "what followed the same token earlier" is its role. Masses are means over the queries for
+which the key exists. On a prompt the same masses name a head, with less certainty.
+
+References
+----------
+Olsson et al. 2022, "In-context Learning and Induction Heads", appendix on head scores; Elhage et al. 2021.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from kav.circuits.qk_ov import copying_scores
+from kav.errors import KavError
+from kav.model.model import Model
+from kav.model.trace import Trace, run
+from kav.task import Task
+
+BLOCK = 25
+"""How many random tokens are repeated."""
+
+MARGIN = 0.04
+"""Share of the vocabulary left out at either end: the most common tokens and the rarest."""
+
+NAMED = 0.5
+"""Mass from which a role names a head; below it the head is "mixed"."""
+
+
+@dataclass(frozen=True)
+class HeadScores:
+    """Scores of all heads on repeated random tokens, each (n_layers, n_heads).
+
+    Parameters
+    ----------
+    previous_token, itself, first_token : array
+        Mean mass on the token before, the query's own token, the first token.
+    duplicate_token : array
+        Mean mass on earlier occurrences of the query's token, from the second repeat on.
+    prefix_matching : array
+        Mean mass on the tokens that followed those occurrences.
+    entropy : array
+        Mean entropy of a row in nats.
+    distance : array
+        Mean of query position - key position under the pattern.
+    copying : array
+        `kav.copying_score`, from weights.
+    """
+
+    previous_token: np.ndarray
+    itself: np.ndarray
+    first_token: np.ndarray
+    duplicate_token: np.ndarray
+    prefix_matching: np.ndarray
+    entropy: np.ndarray
+    distance: np.ndarray
+    copying: np.ndarray
+
+
+@dataclass(frozen=True)
+class Role:
+    """A head's role on one prompt: its name, and the mass that the name is based on."""
+
+    name: str  # "previous", "induction", "duplicate", "first token", "itself" or "mixed"
+    score: float
+
+
+def head_scores(
+    model: Model, n_repeats: int = 4, seed: int = 0, *, n_samples: int = 8, task: Task | None = None
+) -> HeadScores:
+    """Return where every head attends on random tokens that repeat, and how much it copies.
+
+    A sample is a start token (if the model has one) and 25 different random tokens, `n_repeats` times over.
+
+    Parameters
+    ----------
+    model : Model
+    n_repeats : int
+        At least 2.
+    seed : int
+    n_samples : int
+        How many such prompts are averaged.
+    task : Task or None
+        Told after each sample; may cancel.
+
+    Returns
+    -------
+    HeadScores
+
+    Raises
+    ------
+    KavError
+        If there are fewer than 2 repeats or no sample, or the prompt is longer than the model's context.
+
+    References
+    ----------
+    Olsson et al. 2022, appendix: prefix matching over repeated random tokens.
+    """
+    if n_repeats < 2 or n_samples < 1:
+        raise KavError(f"n_repeats must be >= 2 and n_samples >= 1, got {n_repeats} and {n_samples}")
+    rng = np.random.default_rng(seed)
+    samples = []
+    for sample in range(n_samples):
+        samples.append(_masses(run(model, model.tokens(repeated_ids(model, n_repeats, rng)))))
+        if task is not None:
+            task.report((sample + 1) / n_samples)
+    mean = {name: np.mean([found[name] for found in samples], axis=0) for name in samples[0]}
+    return HeadScores(**mean, copying=copying_scores(model))
+
+
+def repeated_ids(model: Model, n_repeats: int, rng: np.random.Generator) -> tuple[int, ...]:
+    """Return the ids of one sample: the start token if there is one, then the same random tokens again and again."""
+    d_vocab = model.config.d_vocab
+    low = int(MARGIN * d_vocab)
+    n_block = min(BLOCK, d_vocab - 2 * low)
+    block = tuple(int(i) for i in low + rng.choice(d_vocab - 2 * low, size=n_block, replace=False))
+    bos = None if model.tokenizer is None else model.tokenizer.bos_id
+    return (() if bos is None else (bos,)) + block * n_repeats
+
+
+def prompt_roles(trace: Trace) -> tuple[tuple[Role, ...], ...]:
+    """Return what every head does on this prompt, ``[layer][head]``.
+
+    A head is named by its largest mean mass if that is at least one half, and "mixed" otherwise. "induction" (what
+    followed an earlier occurrence of the query's token) and "duplicate" (that occurrence) are means over the queries
+    whose token occurred before, the others over all queries but the first. A first token that collects what a head
+    has no use for therefore does not hide what it does where it can.
+
+    Parameters
+    ----------
+    trace : Trace
+        Edits count: an edited head is named by what it does now.
+    """
+    masses = _masses(trace)
+    names = {
+        "induction": "prefix_matching",
+        "duplicate": "duplicate_token",
+        "previous": "previous_token",
+        "itself": "itself",
+        "first token": "first_token",
+    }
+    config = trace.model.config
+    return tuple(
+        tuple(_role({name: masses[key][layer, head] for name, key in names.items()}) for head in range(config.n_heads))
+        for layer in range(config.n_layers)
+    )
+
+
+def _role(masses: dict[str, float]) -> Role:
+    name = max(masses, key=lambda role: masses[role])
+    return Role(name if masses[name] >= NAMED else "mixed", float(masses[name]))
+
+
+def _masses(trace: Trace) -> dict[str, np.ndarray]:
+    """Mean masses of every head's pattern, each (n_layers, n_heads)."""
+    config = trace.model.config
+    keys = _keys(trace.tokens.ids)
+    rows = [
+        [_head_masses(trace.pattern(layer, head), keys) for head in range(config.n_heads)]
+        for layer in range(config.n_layers)
+    ]
+    return {name: np.array([[masses[name] for masses in row] for row in rows]) for name in rows[0][0]}
+
+
+def _head_masses(pattern: np.ndarray, keys: dict[str, np.ndarray]) -> dict[str, float]:
+    found = {name: _mean_mass(pattern, wanted) for name, wanted in keys.items()}
+    safe = np.where(pattern > 0, pattern, 1.0)
+    found["entropy"] = float(-(pattern * np.log(safe)).sum(axis=-1).mean())
+    position = np.arange(pattern.shape[0])
+    found["distance"] = float((pattern * (position[:, None] - position[None, :])).sum(axis=-1).mean())
+    return found
+
+
+def _mean_mass(pattern: np.ndarray, wanted: np.ndarray) -> float:
+    """Mean over the queries that have a wanted key of the mass on wanted keys; 0 if no query has one."""
+    rows = wanted.any(axis=-1)
+    return float((pattern * wanted).sum(axis=-1)[rows].mean()) if rows.any() else 0.0
+
+
+def _keys(ids: Sequence[int]) -> dict[str, np.ndarray]:
+    """Which keys each score looks for, bool (n_tokens, n_tokens) each, rows = queries; the first query takes no part."""
+    token = np.asarray(ids)
+    n = len(token)
+    position = np.arange(n)
+    query, key = position[:, None], position[None, :]
+    same = (token[:, None] == token[None, :]) & (key < query)  # an earlier occurrence of the query's token
+    followed = np.zeros((n, n), dtype=bool)
+    followed[:, 1:] = same[:, :-1]
+    later = query > 0
+    return {
+        "previous_token": (key == query - 1) & later,
+        "itself": (key == query) & later,
+        "first_token": (key == 0) & later,
+        "duplicate_token": same,
+        "prefix_matching": followed & (key < query),
+    }

@@ -1,0 +1,140 @@
+"""One number for every head and MLP: how much the prediction falls when it is removed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from kav.arrays import Array
+from kav.effects.component import as_edit, mlp_output
+from kav.effects.dose import intact_logits
+from kav.effects.metric import Metric, make_metric
+from kav.effects.rerun import reads_one_row, reread
+from kav.model.attention import baseline_of
+from kav.model.edits import Edit
+from kav.model.model import Model
+from kav.model.tokenizer import Tokens
+from kav.model.trace import Trace, run
+from kav.task import Task
+
+
+@dataclass(frozen=True)
+class AblationMap:
+    """Drops of a metric, intact minus ablated: positive where the component helps.
+
+    Parameters
+    ----------
+    heads : array, shape (n_layers, n_heads)
+    mlps : array, shape (n_layers,)
+        NaN where a layer has no MLP.
+    value : float
+        The metric with everything in place.
+    metric : str
+    target : int
+    foil : int or None
+    position : int
+        Where the prediction is read, counted from the start.
+    """
+
+    heads: np.ndarray
+    mlps: np.ndarray
+    value: float
+    metric: str
+    target: int
+    foil: int | None
+    position: int
+
+
+def ablation_map(
+    model: Model,
+    tokens: Tokens,
+    *,
+    target: int | None = None,
+    foil: int | None = None,
+    metric: str = "logit",
+    baseline: str = "zero",
+    position: int = -1,
+    edits: tuple[Edit, ...] = (),
+    base: Trace | None = None,
+    task: Task | None = None,
+) -> AblationMap:
+    """Return the drop of the prediction when each head and each MLP is removed at every position, one at a time.
+
+    The heads of a layer are run as one batch through the layers that remain.
+
+    Parameters
+    ----------
+    model : Model
+    tokens : Tokens
+    target, foil : int or None
+        Token ids; target None = the top prediction.
+    metric : str
+        "logit" (with a foil the logit difference), "log_prob", "prob" or "kl", whose drop is never positive.
+    baseline : str
+        What a removed component is replaced by: "zero", "mean" over this prompt, or "resample".
+    position : int
+        Where the prediction is read.
+    edits : tuple of Edit
+        Active throughout; a scaled component is removed from what the edit has made of it.
+    base : Trace or None
+        An earlier trace of this model and prompt to start from.
+    task : Task or None
+        Told after each layer's heads and MLP; may cancel.
+
+    Returns
+    -------
+    AblationMap
+
+    Raises
+    ------
+    KavError
+        If a token, position, metric or baseline does not exist.
+    """
+    as_edit(model, (0, 0), n_tokens=len(tokens.ids), baseline=baseline)  # refuses an unknown baseline
+    trace = run(model, tokens, edits, base=base)
+    row = trace.position(position)
+    logits = model.unembed(trace.resid_final[row : row + 1, :])
+    chosen = make_metric(metric, target, foil, logits=logits[0, :], intact=intact_logits(trace, row, metric))
+    value = float(chosen.values(logits)[0])
+    heads, mlps = [], []
+    for layer in range(model.config.n_layers):
+        heads.append(value - _without_heads(trace, layer, baseline, chosen, row=row))
+        mlps.append(value - _without_mlp(trace, layer, baseline, chosen, row=row))
+        if task is not None:
+            task.report((layer + 1) / model.config.n_layers)
+    return AblationMap(np.stack(heads), np.asarray(mlps), value, metric, chosen.target, foil, row)
+
+
+def _without_heads(trace: Trace, layer: int, baseline: str, metric: Metric, *, row: int) -> np.ndarray:
+    """The metric without each head of a layer, shape (n_heads,)."""
+    step = trace.layers[layer]
+    lost = (step.z - baseline_of(step.z, baseline)) @ trace.model.weights.blocks[
+        layer
+    ].W_O  # (n_heads, n_tokens, d_model)
+    if trace.model.weights.blocks[layer].mlp is None:
+        return _without(trace, step.resid_mid, lost, metric, place=(layer + 1, False), row=row)
+    return _without(trace, step.resid_mid, lost, metric, place=(layer, True), row=row)
+
+
+def _without_mlp(trace: Trace, layer: int, baseline: str, metric: Metric, *, row: int) -> float:
+    """The metric without a layer's MLP; NaN where there is none."""
+    if trace.model.weights.blocks[layer].mlp is None:
+        return float("nan")
+    out = mlp_output(trace, layer, edited=True)
+    lost = (out - baseline_of(out, baseline))[None, :, :]
+    return float(_without(trace, trace.resid_pre(layer + 1), lost, metric, place=(layer + 1, False), row=row)[0])
+
+
+def _without(
+    trace: Trace, stream: Array, lost: Array, metric: Metric, *, place: tuple[int, bool], row: int
+) -> np.ndarray:
+    """The metric after each of the losses (n_batch, n_tokens, d_model) from a stream, shape (n_batch,)."""
+    layer, from_mid = place
+    if reads_one_row(trace, layer, from_mid=from_mid):
+        stream, lost = stream[row : row + 1, :], lost[:, row : row + 1, :]
+
+    def streams(start: int, stop: int) -> Array:
+        return stream[None, :, :] - lost[start:stop, :, :]
+
+    return metric.values(reread(trace, streams, lost.shape[0], layer=layer, from_mid=from_mid, position=row))

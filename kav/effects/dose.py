@@ -1,0 +1,185 @@
+"""Does it matter? The prediction as a function of a component's dose, by running the model again at every dose.
+
+Beside the true rerun stand two things people use instead of it, so that the gap can be seen: the *direct* line, in
+which nothing downstream answers and the final norm's scale is frozen, and the *tangent*, the exact derivative at
+dose 1 (attribution patching). Where direct and rerun part, later layers compensate or the norm rescales.
+
+References
+----------
+Nanda 2023, "Attribution patching"; McGrath et al. 2023, "The Hydra effect"; Heimersheim and Nanda 2024, "How to use and
+interpret activation patching".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from kav.arrays import Array, like, namespace
+from kav.effects.component import ComponentLike, Injection, Scaled, as_edit, injection, run_without
+from kav.effects.metric import Metric, make_metric
+from kav.effects.rerun import along, reread
+from kav.effects.tangent import final_rate, logits_rate
+from kav.errors import KavError
+from kav.model.edits import Edit
+from kav.model.layers import centre, norm_scale
+from kav.model.model import Model
+from kav.model.tokenizer import Tokens
+from kav.model.trace import Trace, run
+from kav.task import Task
+
+
+@dataclass(frozen=True)
+class DoseResponse:
+    """A dose-response curve.
+
+    Parameters
+    ----------
+    doses : array, shape (n_doses,)
+    response : array, shape (n_doses,)
+        The metric's value in a true rerun at each dose.
+    direct : array, shape (n_doses,)
+        The metric's value if only the component's direct contribution changed, with the final norm's scale frozen; a
+        straight line for the logit.
+    tangent : array, shape (n_doses,)
+        ``value + (dose - 1) * slope``.
+    value : float
+        The metric at dose 1.
+    slope : float
+        Exact derivative of the response at dose 1.
+    metric : str
+    target : int
+    foil : int or None
+    position : int
+        Where the prediction is read, counted from the start.
+    component : ScaleHead, ScaleMlp or ScaleEdge
+        What was scaled, with baseline and positions.
+    """
+
+    doses: np.ndarray
+    response: np.ndarray
+    direct: np.ndarray
+    tangent: np.ndarray
+    value: float
+    slope: float
+    metric: str
+    target: int
+    foil: int | None
+    position: int
+    component: Scaled
+
+
+def dose_response(
+    model: Model,
+    tokens: Tokens,
+    component: ComponentLike,
+    doses: Sequence[float] | np.ndarray,
+    *,
+    target: int | None = None,
+    foil: int | None = None,
+    metric: str = "logit",
+    baseline: str = "zero",
+    positions: tuple[int, ...] | None = None,
+    position: int = -1,
+    edits: tuple[Edit, ...] = (),
+    base: Trace | None = None,
+    reference: Tokens | None = None,
+    task: Task | None = None,
+) -> DoseResponse:
+    """Return the response of the prediction to a component's dose: 1 = as the model runs, 0 = removed.
+
+    The component's output x becomes ``b + dose * (x - b)``, b the baseline, and everything after it is run again.
+
+    Parameters
+    ----------
+    model : Model
+    tokens : Tokens
+    component : (layer, head), ("mlp", layer), ScaleHead, ScaleMlp or ScaleEdge
+        An edit's own baseline and positions count, its scale does not.
+    doses : sequence of float, (n_doses,)
+    target, foil : int or None
+        Token ids; target None = the top prediction at dose 1.
+    metric : str
+        "logit" (with a foil the logit difference), "log_prob", "prob", or "kl" from the model without any edit.
+    baseline : str
+        "zero", "mean" over all positions of this prompt (or of `reference`), or "resample".
+    positions : tuple of int or None
+        Where the component is scaled; None = every position.
+    position : int
+        Where the prediction is read.
+    edits : tuple of Edit
+        Stay active at every dose; one that scales this same component is left out.
+    base : Trace or None
+        An earlier trace of this model and prompt to start from.
+    reference : Tokens or None
+        Text that a "mean" baseline is taken over, run without edits.
+    task : Task or None
+        Told as layers are done; may cancel.
+
+    Returns
+    -------
+    DoseResponse
+
+    Raises
+    ------
+    KavError
+        If a dose is not finite, or component, token, position, metric or baseline does not exist.
+    """
+    amounts = _checked(doses)
+    scaled = as_edit(model, component, n_tokens=len(tokens.ids), baseline=baseline, positions=positions)
+    trace = run_without(model, tokens, tuple(edits), scaled, base=base)
+    row = trace.position(position)
+    place = injection(trace, scaled, reference=None if reference is None else run(model, reference))
+    logits = model.unembed(trace.resid_final[row : row + 1, :])  # (1, d_vocab)
+    chosen = make_metric(metric, target, foil, logits=logits[0, :], intact=intact_logits(trace, row, metric))
+    on_device = like(place.stream, amounts)
+    streams = along(trace, place, on_device, row)
+    rerun = reread(trace, streams, len(amounts), layer=place.layer, from_mid=place.from_mid, position=row, task=task)
+    slope = _slope(trace, place, chosen, row, logits)
+    value = float(chosen.values(logits)[0])
+    return DoseResponse(
+        doses=amounts,
+        response=chosen.values(rerun),
+        direct=chosen.values(logits + (on_device - 1)[:, None] * _direct(trace, place.direction, row)),
+        tangent=value + (amounts - 1) * slope,
+        value=value,
+        slope=slope,
+        metric=metric,
+        target=chosen.target,
+        foil=foil,
+        position=row,
+        component=scaled,
+    )
+
+
+def intact_logits(trace: Trace, row: int, metric: str) -> Array | None:
+    """Return the logits (d_vocab,) of the model without any edit where "kl" needs them and this run has edits."""
+    if metric != "kl" or not trace.edits:
+        return None
+    intact = run(trace.model, trace.tokens, base=trace)
+    return trace.model.unembed(intact.resid_final[row : row + 1, :])[0, :]
+
+
+def _checked(doses: Sequence[float] | np.ndarray) -> np.ndarray:
+    amounts = np.asarray(doses, dtype=np.float64)
+    if amounts.ndim != 1 or amounts.size == 0:
+        raise KavError(f"doses must have shape (n_doses,) with n_doses >= 1, got {amounts.shape}")
+    if not np.isfinite(amounts).all():
+        raise KavError(f"doses must be finite, got {amounts[~np.isfinite(amounts)][0]}")
+    return amounts
+
+
+def _direct(trace: Trace, direction: Array, row: int) -> Array:
+    """Change of the logits per unit of dose if nothing downstream answers, (1, d_vocab)."""
+    config, weights = trace.model.config, trace.model.weights
+    namespace(direction, trace.resid_final)
+    sigma = norm_scale(config, trace.resid_final[row : row + 1, :])
+    return centre(config, direction[row : row + 1, :]) / sigma * weights.norm_final.gain @ weights.W_U
+
+
+def _slope(trace: Trace, place: Injection, metric: Metric, row: int, logits: Array) -> float:
+    """Derivative of the metric by the dose, at dose 1."""
+    final = final_rate(trace, place.direction, place.layer, from_mid=place.from_mid, position=row)
+    return float(metric.slopes(logits, logits_rate(trace, final, row))[0])
