@@ -40,6 +40,7 @@ class Result:
     predictions: tuple[Prediction, ...] = ()  # at the query, most probable first
     edits_text: tuple[str, ...] = ()  # "head 0.0 × 0.00"
     x: np.ndarray | None = None  # regression scene: the samples
+    x_range: tuple[float, float] = (0.0, 1.0)  # of the rug, as wide as the kernel fit
     x_query: float = 0.0
     predicts: Reading = ()  # "Predicts f(4.20) = −0.70 ± 0.22"
 

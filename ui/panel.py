@@ -1,0 +1,266 @@
+"""One panel = three methods: `build` makes widgets once, `spec` reads the session, `draw` sets data on what is there.
+
+Everything else is here once, for all: wiring to the session, the engine and its progress, the reading line, the
+amber edge while the numbers are those of an edited model, the empty, busy and error states over the last good
+picture, the formula card, and the exports. A new panel is a view in `kav.views`, a file in `ui.panels`, and one entry
+in `ui.panels.PANELS`.
+"""
+
+from __future__ import annotations
+
+from types import ModuleType
+from typing import Any, ClassVar
+
+from PySide6.QtCore import QEvent, QPoint, Qt, Signal
+from PySide6.QtGui import QGuiApplication, QKeyEvent
+from PySide6.QtWidgets import QFileDialog, QFrame, QHBoxLayout, QMenu, QVBoxLayout, QWidget
+
+from kav.errors import KavError
+from kav.views.words import plain
+
+from .export import export
+from .feed import Feed
+from .session import Session
+from .stage import Stage
+from .widgets.card import CardFooter, CardHeader
+from .widgets.formula_card import FormulaCard
+
+
+class Panel(QFrame):
+    """Base of all panels: the body and footer of a card; its header is the title bar of the dock.
+
+    Signals
+    -------
+    maximiseRequested(name), tabRequested(name).
+    """
+
+    maximiseRequested = Signal(str)
+    tabRequested = Signal(str)
+
+    name: ClassVar[str]
+    question: ClassVar[str]
+    titles: ClassVar[dict[str, str]]
+    view: ClassVar[ModuleType]
+    lane: ClassVar[str] = "live"
+    depends_on_run: ClassVar[bool] = True  # False: weights only, so edits leave the panel as it is
+
+    def __init__(self, session: Session, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.session = session
+        self.setObjectName(f"{self.name}.panel")
+        self.setProperty("card", "body")
+        self.setAccessibleName(self.question)
+        self.compact = False
+        self.error: BaseException | None = None
+        self.empty = ("Nothing to show yet", "Open a model, or type a prompt above.")
+        self._kind = ""
+        self.header = CardHeader(self.question, self.titles[session.kind], parent, name=f"{self.name}.header")
+        self.body = QWidget(self)
+        self.stage = Stage(self.body, self)
+        self._formulas = FormulaCard(self.stage, name=f"{self.name}.formulas")
+        self.stage.set_cover(self._formulas)
+        self.footer_bar = CardFooter(self)
+        self.footer: QHBoxLayout = self.footer_bar.row
+        column = QVBoxLayout(self)
+        column.setContentsMargins(1, 0, 1, 1)
+        column.setSpacing(0)
+        column.addWidget(self.stage, 1)
+        column.addWidget(self.footer_bar)
+        self.build()
+        self._feed = Feed(self.name, self.view, session, spec=self.spec, lane=self.lane, parent=self)
+        self._wire()
+        self._on_scene_changed()
+        self._feed.set_active(False)  # until somebody sees the panel
+
+    def _wire(self) -> None:
+        self._feed.drawn.connect(self._on_feed_drawn)
+        self._feed.emptied.connect(self._on_feed_emptied)
+        self._feed.failed.connect(self._on_feed_failed)
+        self._feed.busied.connect(self.stage.set_busy)
+        self._feed.progressed.connect(self.stage.set_progress)
+        self.stage.cancelRequested.connect(self._feed.cancel)
+        self.stage.retryRequested.connect(self._feed.retry)
+        self.header.formulaRequested.connect(self.toggle_formulas)
+        self.header.maximiseRequested.connect(self._on_header_maximise_requested)
+        self.header.menuRequested.connect(self._on_header_menu_requested)
+        self.header.tabRequested.connect(self.tabRequested)
+        self._formulas.copyRequested.connect(self.copy_as_python)
+        self.session.sceneChanged.connect(self._on_scene_changed)
+
+    # --- what a panel says ---------------------------------------------------------------------------------------
+
+    def build(self) -> None:
+        """Make the widgets of the body and the footer, once."""
+        raise NotImplementedError
+
+    def spec(self) -> Any:
+        """Return what to compute: the scene and the panel's own controls; None for "nothing to show"."""
+        raise NotImplementedError
+
+    def draw(self, result: Any) -> None:
+        """Set the result's data on what is there."""
+        raise NotImplementedError
+
+    def on_compact(self, compact: bool) -> None:
+        """Arrange for the compact layout, or back."""
+
+    def on_scene(self, kind: str) -> None:
+        """Show the controls of the "head" or the "regression" scene."""
+
+    # --- what it has from here -----------------------------------------------------------------------------------
+
+    @property
+    def result(self) -> Any:
+        """What is drawn, None before the first result."""
+        return self._feed.result
+
+    def request(self) -> None:
+        """Compute again if the spec is another one: a control of the panel changed."""
+        self._feed.request()
+
+    def redraw(self) -> None:
+        """Draw the same result again: the theme changed."""
+        if self.result is not None:
+            self.draw(self.result)
+
+    def refuse(self, error: KavError, way_out: str = "", value: Any = None) -> None:
+        """Show that a typed value was refused, over the last good picture.
+
+        Parameters
+        ----------
+        way_out : str
+            Text of a button that puts things right; "" = no button. The button emits `stage.wayOutTaken` with `value`.
+        """
+        self.error = error
+        self.stage.show_error(error, way_out, value)
+
+    def accept(self) -> None:
+        """Take a refusal back: the value is good now."""
+        if self.error is not None:
+            self.error = None
+            self.stage.clear_error()
+
+    def set_active(self, active: bool) -> None:
+        """Compute only while the panel is seen."""
+        self._feed.set_active(active)
+
+    def set_compact(self, compact: bool) -> None:
+        """Switch to the compact layout, or back."""
+        if compact != self.compact:
+            self.compact = compact
+            self.on_compact(compact)
+            self.redraw()
+
+    def set_maximised(self, maximised: bool) -> None:
+        """Tell the header which way its button goes."""
+        self.header.set_maximised(maximised)
+
+    def table(self) -> dict[str, Any] | None:
+        """Return the panel's numbers for export, None before the first result."""
+        return None if self.result is None else self.view.table(self.result)
+
+    def card_picture(self) -> QWidget:
+        """Return the widget that pictures of the panel are made of: the dock, header included."""
+        return self.parentWidget() or self
+
+    # --- answers from the engine ---------------------------------------------------------------------------------
+
+    def _on_feed_drawn(self, result: Any) -> None:
+        self.error = None
+        self.stage.show_picture()
+        self.header.set_reading(result.reading)
+        self.header.set_edited(self.session.edited and self.depends_on_run)
+        self.setAccessibleDescription(plain(result.reading))
+        self.draw(result)
+        if self._formulas.isVisible():
+            self._formulas.set_rows(self.view.formula(result))
+
+    def _on_feed_emptied(self) -> None:
+        self.header.set_reading(())
+        self.header.set_edited(False)
+        self.stage.show_empty(*self.empty)
+
+    def _on_feed_failed(self, error: BaseException) -> None:
+        self.error = error
+        self.stage.show_error(error)
+
+    def _on_scene_changed(self) -> None:
+        kind = self.session.kind
+        if kind != self._kind:
+            self._kind = kind
+            self.header.set_name(self.titles[kind])
+            self._formulas.hide()
+            self.on_scene(kind)
+
+    # --- header and keyboard -------------------------------------------------------------------------------------
+
+    def toggle_formulas(self) -> None:
+        """Show the formula card in place of the plot, or the plot again."""
+        if self._formulas.isVisible() or self.result is None:
+            self._formulas.hide()
+        else:
+            self._formulas.set_rows(self.view.formula(self.result))
+            self._formulas.show()
+            self._formulas.raise_()
+
+    def copy_as_python(self) -> None:
+        """Put a script that reproduces the panel's numbers on the clipboard."""
+        if self._feed.drawn_spec is not None:
+            QGuiApplication.clipboard().setText(self.view.python(self._feed.drawn_spec))
+
+    def _on_header_maximise_requested(self) -> None:
+        self.maximiseRequested.emit(self.name)
+
+    def _on_header_menu_requested(self, place: QPoint) -> None:
+        menu = QMenu(self)
+        menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        for text, slot in (
+            ("Export…", self._ask_export),
+            ("Copy picture", self._copy_picture),
+            ("Copy as Python", self.copy_as_python),
+            ("Copy the sentence", self._copy_reading),
+        ):
+            action = menu.addAction(text)
+            action.setEnabled(self.result is not None)
+            action.triggered.connect(slot)
+        menu.popup(place)
+
+    def _ask_export(self) -> None:
+        kinds = "PNG, SVG, PDF, CSV, NPZ, JSON (*.png *.svg *.pdf *.csv *.npz *.json)"
+        path, _ = QFileDialog.getSaveFileName(self, f"Export {self.titles[self._kind]}", f"{self.name}.png", kinds)
+        if path:
+            try:
+                export(self.card_picture(), path, table=self.table(), scale=max(2.0, self.devicePixelRatioF()))
+            except KavError as error:
+                self.session.problemRaised.emit(error)
+
+    def _copy_picture(self) -> None:
+        QGuiApplication.clipboard().setPixmap(self.card_picture().grab())
+
+    def _copy_reading(self) -> None:
+        QGuiApplication.clipboard().setText(plain(self.result.reading))
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        """Esc closes the formula card, or cancels what runs."""
+        if event.key() == Qt.Key.Key_Escape and self._formulas.isVisible():
+            self._formulas.hide()
+        elif event.key() == Qt.Key.Key_Escape and self.session.engine.busy(self.name):
+            self._feed.cancel()
+        else:
+            super().keyPressEvent(event)
+
+    def changeEvent(self, event: QEvent) -> None:
+        """Draw again in the colours of another theme."""
+        super().changeEvent(event)
+        if event.type() == QEvent.Type.StyleChange and self.result is not None:
+            self.redraw()
+
+    def showEvent(self, event: QEvent) -> None:
+        """Catch up with what changed while nobody looked."""
+        super().showEvent(event)
+        self._feed.set_active(True)
+
+    def hideEvent(self, event: QEvent) -> None:
+        """Compute nothing that nobody sees."""
+        super().hideEvent(event)
+        self._feed.set_active(False)

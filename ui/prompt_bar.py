@@ -1,0 +1,327 @@
+"""The two rows above the cards: what is shown and selected, and the prompt with its next tokens.
+
+Row 1: scene, model or data, the chip of edits; head, query, key, target, foil as pills; undo, back, forward.
+Row 2: the prompt as tokens (or the samples as a rug), and what is predicted at the query.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from PySide6.QtCore import Signal
+from PySide6.QtWidgets import QHBoxLayout, QStackedLayout, QVBoxLayout, QWidget
+
+from kav.errors import KavError
+from kav.regression.fit import checked_bandwidth
+from kav.regression.kernels import KERNELS
+from kav.regression.samples import BUILT_IN
+from kav.views import prompt as view
+from kav.views.words import Label, number
+
+from .feed import Feed
+from .session import Session
+from .widgets.chip import EditedChip
+from .widgets.combo import Combo
+from .widgets.icon_button import IconButton
+from .widgets.pill import Pill
+from .widgets.predictions import PredictionsBar
+from .widgets.prompt_edit import PromptEdit
+from .widgets.reading_line import PredictsLine
+from .widgets.rug import Rug
+from .widgets.segmented import Segmented
+from .widgets.value_field import parse_number
+
+SCENES = {
+    False: (("head", "Attention head"), ("regression", "Regression")),
+    True: (("head", "Head"), ("regression", "Regression")),
+}
+NO_FOIL = -1
+PREDICTIONS_WIDTH = {False: 300, True: 222}
+
+
+class PromptBar(QWidget):
+    """Follows the session like a panel does, and asks it to change."""
+
+    undoRequested = Signal()
+
+    def __init__(self, session: Session, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setObjectName("prompt.bar")
+        self.session = session
+        self.compact = False
+        self._build_first_row()
+        self._build_second_row()
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 2, 0, 4)
+        column.setSpacing(0)
+        column.addLayout(self._first)
+        column.addLayout(self._second)
+        self._wire()
+        self._feed = Feed("prompt", view, session, spec=self._spec, parent=self)
+        self._feed.drawn.connect(self._draw)
+        self._on_session_scene_changed()
+        self._on_session_prompt_changed()
+        self._feed.request()
+
+    # --- building ------------------------------------------------------------------------------------------------
+
+    def _build_first_row(self) -> None:
+        self.scene = Segmented(SCENES[False], self, name="prompt.scene", label="scene", tip="what the panels show")
+        self.model = Combo((), self, name="prompt.model", label="model", tip="the open model")
+        self.samples = Combo(_sample_options(), self, name="prompt.samples", label="samples", tip="built-in samples")
+        self.chip = EditedChip(self)
+        self.head = Pill("Head", self, name="prompt.head", tip="layer.head; Ctrl+Up and Ctrl+Down step through all")
+        self.query = Pill(
+            "Query", self, role="query", name="prompt.query", tip="the token that asks (click in the strip)"
+        )
+        self.key = Pill(
+            "Key", self, role="key", name="prompt.key", tip="the token that is read (shift-click in the strip)"
+        )
+        self.target = Pill(
+            "Target", self, role="target", name="prompt.target", tip="the token whose logit is explained"
+        )
+        self.foil = Pill("minus", self, name="prompt.foil", tip="a token whose logit is subtracted")
+        self.kernel = Pill("Kernel", self, name="prompt.kernel", tip="the kernel of the fit")
+        self.bandwidth = Pill(
+            "Bandwidth", self, name="prompt.bandwidth", tip="bandwidth h, in units of x; type a number"
+        )
+        self.x_query = Pill(
+            "Query", self, role="query", name="prompt.xquery", tip="where the fit is asked; type a number"
+        )
+        self.sample = Pill("Key", self, role="key", name="prompt.sample", tip="the selected sample")
+        self.undo = IconButton("undo", "undo the last edit or drag (Ctrl+Z)", self, name="prompt.undo")
+        self.back = IconButton("back", "back to the selection before (Alt+Left)", self, name="prompt.back")
+        self.forward = IconButton("forward", "forward again (Alt+Right)", self, name="prompt.forward")
+        self._head_only = (self.model, self.head, self.query, self.key, self.target, self.foil)
+        self._regression_only = (self.samples, self.kernel, self.bandwidth, self.x_query, self.sample)
+        self._first = QHBoxLayout()
+        self._first.setContentsMargins(11, 3, 7, 3)
+        self._first.setSpacing(8)
+        for widget in (self.scene, self.model, self.samples, self.chip):
+            self._first.addWidget(widget)
+        self._first.addStretch(1)
+        pills = (self.head, self.kernel, self.bandwidth, self.query, self.key, self.target, self.foil)
+        for widget in (*pills, self.x_query, self.sample, self.undo, self.back, self.forward):
+            self._first.addWidget(widget)
+
+    def _build_second_row(self) -> None:
+        self.prompt = PromptEdit(self, name="prompt.text")
+        self.rug = Rug(self)
+        self.predictions = PredictionsBar(self)
+        self.predicts = PredictsLine(self)
+        self._left, self._right = QStackedLayout(), QStackedLayout()
+        for stack, widgets in ((self._left, (self.prompt, self.rug)), (self._right, (self.predictions, self.predicts))):
+            for widget in widgets:
+                stack.addWidget(widget)
+        self._second = QHBoxLayout()
+        self._second.setContentsMargins(11, 0, 11, 0)
+        self._second.setSpacing(16)
+        self._second.addLayout(self._left, 1)
+        right = QWidget(self)
+        right.setLayout(self._right)
+        self._predicted = right
+        self._second.addWidget(right)
+        self.predictions.setMinimumWidth(0)
+        right.setFixedWidth(PREDICTIONS_WIDTH[False])
+
+    def _wire(self) -> None:
+        session = self.session
+        self.scene.changed.connect(session.set_scene)
+        self.samples.changed.connect(self._on_samples_changed)
+        self.chip.resetRequested.connect(session.clear_edits)
+        self.chip.removeRequested.connect(self._on_chip_remove_requested)
+        self.head.activated.connect(self._on_head_activated)
+        self.query.activated.connect(session.select_query)
+        self.key.activated.connect(self._on_key_activated)
+        self.target.activated.connect(self._on_target_activated)
+        self.target.typed.connect(self._on_target_typed)
+        self.foil.activated.connect(self._on_foil_activated)
+        self.foil.typed.connect(self._on_foil_typed)
+        self.kernel.activated.connect(session.set_kernel)
+        self.bandwidth.typed.connect(self._on_bandwidth_typed)
+        self.x_query.typed.connect(self._on_x_query_typed)
+        self.sample.activated.connect(session.select_sample)
+        self.undo.clicked.connect(self.undoRequested)
+        self.back.clicked.connect(session.back)
+        self.forward.clicked.connect(session.forward)
+        self.prompt.textEdited.connect(session.set_prompt)
+        self.prompt.strip.queryRequested.connect(session.select_query)
+        self.prompt.strip.keyRequested.connect(self._on_key_activated)
+        self.predictions.targetRequested.connect(self._on_target_activated)
+        self.rug.queryMoved.connect(self._on_rug_query_moved)
+        self.rug.queryReleased.connect(session.end_drag)
+        self.rug.keyRequested.connect(session.select_sample)
+        session.sceneChanged.connect(self._on_session_scene_changed)
+        session.modelChanged.connect(self._on_session_model_changed)
+        session.promptChanged.connect(self._on_session_prompt_changed)
+        session.selectionChanged.connect(self._update_buttons)
+        session.undo_stack.indexChanged.connect(self._update_buttons)
+        self._update_buttons()
+
+    # --- what the session says -----------------------------------------------------------------------------------
+
+    def _spec(self) -> view.Spec | None:
+        scene = self.session.scene()
+        return None if scene is None else view.Spec(scene)
+
+    def _draw(self, result: view.Result) -> None:
+        if result.kind == "head":
+            self._draw_head(result)
+        else:
+            self._draw_regression(result)
+
+    def _draw_head(self, result: view.Result) -> None:
+        strip = self.prompt.strip
+        strip.set_tokens(result.labels)
+        strip.set_weights(result.weights, result.weights_before)
+        strip.set_selection(result.query, result.key)
+        self.predictions.set_predictions(result.predictions)
+        self.chip.set_edits(result.edits_text)
+        tokens = [(i, _row_text(label)) for i, label in enumerate(result.labels)]
+        self.head.set_value(f"{result.layer}.{result.head}", (result.layer, result.head))
+        for pill, index in ((self.query, result.query), (self.key, result.key)):
+            pill.set_options(tokens)
+            pill.set_value(result.labels[index], index)
+        candidates = [(p.token, p.label.text) for p in result.predictions]
+        self.target.set_options(candidates)
+        self.target.set_value(result.target_label or "", result.target)
+        self.foil.set_options([(NO_FOIL, "none"), *candidates])
+        self.foil.set_value(result.foil_label or "none", NO_FOIL if result.foil is None else result.foil)
+
+    def _draw_regression(self, result: view.Result) -> None:
+        x = result.x
+        if x is None:
+            return
+        document = self.session.document
+        self.rug.set_samples(x, result.weights, before=result.weights_before, x_range=result.x_range)
+        self.rug.set_selection(result.x_query, result.key)
+        self.predicts.set_reading(result.predicts)
+        self.chip.set_edits(result.edits_text)
+        self.kernel.set_options([(name, kernel.title) for name, kernel in KERNELS.items()])
+        self.kernel.set_value(KERNELS[document.kernel].title, document.kernel)
+        self.bandwidth.set_value(f"h = {number(document.h)}")
+        self.x_query.set_value(f"x = {number(result.x_query)}")
+        self.sample.set_options([(i, f"{label.position}  {label.text}") for i, label in enumerate(result.labels)])
+        self.sample.set_value(result.labels[result.key], result.key)
+
+    def _on_session_scene_changed(self) -> None:
+        head = self.session.kind == "head"
+        self.scene.set_current(self.session.kind)
+        for widget in self._head_only:
+            widget.setVisible(head)
+        for widget in self._regression_only:
+            widget.setVisible(not head)
+        self._left.setCurrentIndex(0 if head else 1)
+        self._right.setCurrentIndex(0 if head else 1)
+        self._fit_right()
+
+    def _on_session_model_changed(self) -> None:
+        model = self.session.model
+        config = model.config
+        name = model.name if self.compact else f"{model.name}  ·  {config.n_layers} × {config.n_heads} heads"
+        self.model.set_options([(model.name, name)])
+        heads = [(layer, head) for layer in range(config.n_layers) for head in range(config.n_heads)]
+        self.head.set_options([(place, f"{place[0]}.{place[1]}") for place in heads])
+
+    def _on_session_prompt_changed(self) -> None:
+        self.prompt.set_text(self.session.prompt)
+
+    def _update_buttons(self) -> None:
+        back, forward = self.session.can_go()
+        self.undo.set_available("" if self.session.undo_stack.canUndo() else "nothing to undo")
+        self.back.set_available("" if back else "no selection before this one")
+        self.forward.set_available("" if forward else "this is the latest selection")
+        document = self.session.document
+        self.samples.set_options(_sample_options(document.samples))
+        self.samples.set_current(document.samples.name)
+
+    # --- what the user does --------------------------------------------------------------------------------------
+
+    def edit_prompt(self) -> None:
+        """Open the line edit of the prompt."""
+        self.prompt.set_editing(True)
+
+    def set_compact(self, compact: bool) -> None:
+        """Drop captions and show two predictions, or the other way round."""
+        self.compact = compact
+        self.scene.set_options(SCENES[compact])
+        for pill in (self.head, self.query, self.key, self.target, self.foil, self.x_query, self.sample):
+            pill.set_compact(compact)
+        self.predictions.set_compact(compact)
+        self._fit_right()
+        if self.session.model is not None:
+            self._on_session_model_changed()
+
+    def _fit_right(self) -> None:
+        self._predicted.setFixedWidth(PREDICTIONS_WIDTH[self.compact])
+
+    def _on_samples_changed(self, name: Any) -> None:
+        chosen = next((samples for samples in BUILT_IN if samples.name == name), None)
+        if chosen is not None:
+            self.session.set_samples(chosen, text="choose samples")
+            self.session.select_sample(None)
+
+    def _on_chip_remove_requested(self, index: int) -> None:
+        if self.session.kind == "head":
+            self.session.remove_edit(self.session.edits[index])
+        else:
+            self.session.set_sample_dose(self.session.document.doses[index][0], 1.0)
+
+    def _on_head_activated(self, place: Any) -> None:
+        self.session.select_head(*place)
+
+    def _on_key_activated(self, key: Any) -> None:
+        self.session.select(key=key)
+
+    def _on_target_activated(self, token: Any) -> None:
+        self.session.select(target=token)
+
+    def _on_target_typed(self, text: str) -> None:
+        self._select_typed("target", text)
+
+    def _on_foil_activated(self, token: Any) -> None:
+        self.session.select(foil=None if token == NO_FOIL else token)
+
+    def _on_foil_typed(self, text: str) -> None:
+        self._select_typed("foil", text)
+
+    def _select_typed(self, what: str, text: str) -> None:
+        try:
+            self.session.select(**{what: self.session.model.find_token(text)})
+        except KavError as error:
+            self.session.problemRaised.emit(error)
+
+    def _on_bandwidth_typed(self, text: str) -> None:
+        try:
+            self.session.set_h(checked_bandwidth(_typed(text, "bandwidth h")))
+        except KavError as error:
+            self.session.problemRaised.emit(error)
+
+    def _on_x_query_typed(self, text: str) -> None:
+        try:
+            self.session.set_x_query(_typed(text, "query x"))
+        except KavError as error:
+            self.session.problemRaised.emit(error)
+
+    def _on_rug_query_moved(self, x: float) -> None:
+        self.session.set_x_query(x, merge="query")
+
+
+def _typed(text: str, what: str) -> float:
+    value = parse_number(text.removeprefix("x =").removeprefix("h ="))
+    if value is None:
+        raise KavError(f"{what} must be a number, got {text!r}", "write it like 0.45")
+    return value
+
+
+def _row_text(label: Label) -> str:
+    return f"{label.position}  {'…' if label.joined else ''}{label.text}"
+
+
+def _sample_options(current: Any = None) -> list[tuple[object, str]]:
+    sets = list(BUILT_IN)
+    if current is not None and current.name not in {samples.name for samples in sets}:
+        sets.insert(0, current)
+    if current is not None:
+        sets = [current if samples.name == current.name else samples for samples in sets]
+    return [(samples.name, samples.title) for samples in sets]

@@ -1,0 +1,156 @@
+"""What lies over a panel's picture: nothing, or one of its states (empty, busy, refused), with the picture dimmed.
+
+The picture underneath is never taken away: a refusal says so and shows the last good one.
+"""
+
+from __future__ import annotations
+
+import traceback
+from typing import Any
+
+from PySide6.QtCore import QTimer, Signal
+from PySide6.QtGui import QColor, QPainter, QPaintEvent, QResizeEvent
+from PySide6.QtWidgets import QWidget
+
+from kav.errors import KavError
+
+from . import theme
+from .widgets.states import BusyPill, EmptyState, ErrorCard, ProgressLine
+
+BUSY_AFTER = 150  # ms; shorter waits are not worth a change of the picture
+DIMMED = 0.65  # share of the panel colour over the picture
+
+
+class _Veil(QWidget):
+    """Dims the picture to 35 %."""
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        colour = QColor(theme.current().panel)
+        colour.setAlphaF(DIMMED)
+        QPainter(self).fillRect(self.rect(), colour)
+
+
+class Stage(QWidget):
+    """The picture and its states, one over the other.
+
+    Signals
+    -------
+    cancelRequested(), retryRequested(), wayOutTaken(value) : the primary button of a refusal.
+    """
+
+    cancelRequested = Signal()
+    retryRequested = Signal()
+    wayOutTaken = Signal(object)
+
+    def __init__(self, picture: QWidget, parent: QWidget) -> None:
+        super().__init__(parent)
+        self._picture = picture
+        picture.setParent(self)
+        self._cover: QWidget | None = None
+        self._way_out_value: Any = None
+        self._drawn = False
+        self.empty = EmptyState(self)
+        self.veil = _Veil(self)
+        self.error = ErrorCard(self)
+        self.busy = BusyPill(self)
+        self.progress = ProgressLine(self)
+        for widget in (self.empty, self.veil, self.error, self.busy, self.progress):
+            widget.hide()
+        self.busy.cancelRequested.connect(self.cancelRequested)
+        self.error.wayOutRequested.connect(self._on_error_way_out_requested)
+        self._timer = QTimer(self, singleShot=True, interval=BUSY_AFTER)
+        self._timer.timeout.connect(self._on_timer_timeout)
+
+    def set_cover(self, cover: QWidget) -> None:
+        """Let a widget cover the picture whenever it is shown."""
+        self._cover = cover
+        cover.hide()
+
+    def show_picture(self) -> None:
+        """Show the picture alone."""
+        self._drawn = True
+        self._picture.show()
+        for widget in (self.empty, self.veil, self.error):
+            widget.hide()
+
+    def show_empty(self, what: str, how: str) -> None:
+        """Say what to do, and how; there is no picture to show."""
+        self._drawn = False
+        self._picture.hide()
+        self.veil.hide()
+        self.error.hide()
+        self.empty.set_text(what, how)
+        self.empty.show()
+
+    def show_error(self, error: BaseException, way_out: str = "", value: Any = None) -> None:
+        """Show what was refused over the last good picture."""
+        self._way_out_value = value
+        if isinstance(error, KavError):
+            message, details = error.message, error.hint
+        else:
+            message = f"unexpected {type(error).__name__}: {error}"
+            details = "".join(traceback.format_exception(error))
+            way_out = way_out or "Try again"
+        behind = "The picture behind is the last good one." if self._drawn else ""
+        self.error.set_error(message, consequence=behind, way_out=way_out, details=details)
+        self.empty.hide()
+        self.veil.setVisible(self._drawn)
+        self.error.show()
+        self.error.raise_()
+        self._place()
+
+    def clear_error(self) -> None:
+        """Take the refusal away."""
+        self.error.hide()
+        self.veil.hide()
+
+    def set_busy(self, busy: bool) -> None:
+        """Dim the picture when the wait is worth it; live drags never show it."""
+        if busy:
+            self._timer.start()
+            return
+        self._timer.stop()
+        if self.busy.isVisible():
+            self.veil.setVisible(self.error.isVisible())
+        self.busy.hide()
+        self.progress.hide()
+
+    def set_progress(self, fraction: float, text: str) -> None:
+        """Say how far the running computation is."""
+        self.progress.set_fraction(fraction)
+        self.busy.set_text(text or "Computing")
+        self._place()
+
+    def _on_timer_timeout(self) -> None:
+        self.veil.setVisible(self._drawn)
+        self.progress.show()
+        self.busy.show()
+        for widget in (self.progress, self.busy):
+            widget.raise_()
+        self._place()
+
+    def _on_error_way_out_requested(self) -> None:
+        self.clear_error()
+        if self._way_out_value is None:
+            self.retryRequested.emit()
+        else:
+            self.wayOutTaken.emit(self._way_out_value)
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        """Give every layer its place."""
+        super().resizeEvent(event)
+        self._place()
+
+    def _place(self) -> None:
+        whole = self.rect()
+        for widget in (self._picture, self.empty, self.veil, self._cover):
+            if widget is not None:
+                widget.setGeometry(whole)
+        self.progress.setGeometry(0, 0, self.width(), self.progress.sizeHint().height())
+        for widget in (self.error, self.busy):
+            size = widget.sizeHint().boundedTo(self.size())
+            if widget is self.error:
+                size.setWidth(max(self.width() - 2, 0))
+            widget.setGeometry(
+                (self.width() - size.width()) // 2, (self.height() - size.height()) // 2, *size.toTuple()
+            )
