@@ -9,6 +9,8 @@ from PySide6.QtCore import QLocale, QSize, Qt, Signal
 from PySide6.QtGui import QFocusEvent, QKeyEvent
 from PySide6.QtWidgets import QLineEdit, QSizePolicy, QWidget
 
+from kav.views.words import fixed
+
 from ..theme import font
 from .control import describe, set_available
 from .drawing import text_width
@@ -34,11 +36,6 @@ def parse_number(text: str, locale: QLocale | None = None) -> float | None:
     return value if math.isfinite(value) else None
 
 
-def two_decimals(value: float) -> str:
-    """Return a value with two decimals and a real minus sign."""
-    return f"{value:.2f}".replace("-", MINUS)
-
-
 class ValueField(QLineEdit):
     """A typed number. What cannot be accepted stays on screen in the colour of errors, and the last good value counts.
 
@@ -57,7 +54,7 @@ class ValueField(QLineEdit):
         label: str = "",
         tip: str = "",
         rule: Callable[[float], str] | None = None,
-        written: Callable[[float], str] = two_decimals,
+        written: Callable[[float], str] = fixed,
     ) -> None:
         super().__init__(parent)
         describe(self, name, label, tip)

@@ -1,0 +1,269 @@
+"""The parts of a card: a header with the question and the answer, a body, and a footer with the controls.
+
+A dock takes the header as its title bar: presses are left to the dock, which drags by them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from PySide6.QtCore import QPoint, QPointF, QRectF, QSize, Qt, Signal
+from PySide6.QtGui import QColor, QMouseEvent, QPainter, QPainterPath, QPaintEvent, QPen
+from PySide6.QtWidgets import QAbstractButton, QFrame, QHBoxLayout, QLabel, QSizePolicy, QVBoxLayout, QWidget
+
+from kav.views.words import Reading
+
+from ..theme import current, font
+from .control import describe
+from .drawing import baseline, draw_text, focus_ring, text_width
+from .icon_button import IconButton
+from .reading_line import ReadingLine
+
+RADIUS, PADDING, HEADER, FOOTER, EDGE = 8, 14, 52, 40, 3
+
+
+class TitleTab(QAbstractButton):
+    """A question in a header; as one of several it is underlined when open."""
+
+    def __init__(self, text: str, parent: QWidget | None = None, *, alone: bool, name: str = "") -> None:
+        super().__init__(parent)
+        describe(self, name, text)
+        self.setText(text)
+        self._alone = alone
+        self.setCheckable(not alone)
+        self.setFocusPolicy(Qt.FocusPolicy.NoFocus if alone else Qt.FocusPolicy.TabFocus)
+        self.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Fixed)
+        if alone:
+            # A title is no button: presses go to the dock, which drags by them.
+            self.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)
+
+    def sizeHint(self) -> QSize:
+        return QSize(round(text_width(self.text(), font(15, 600))) + 1, 22)
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        theme = current()
+        painter = QPainter(self)
+        is_open = self._alone or self.isChecked()
+        f = font(15, 600) if is_open else font(13, 500)
+        ink = theme.ink if is_open or self.underMouse() else theme.text2
+        draw_text(painter, 0, baseline(self.height() / 2 - 0.5, font(15, 600)), self.text(), f, ink)
+        if is_open and not self._alone:
+            painter.fillRect(QRectF(0, self.height() - 2, self.width(), 2), QColor(theme.ink))
+        if self.hasFocus():
+            focus_ring(painter, QRectF(self.rect()), 4)
+
+
+class CardHeader(QWidget):
+    """Question, panel name, icon buttons and the reading line; or, on a compact card, questions as tabs."""
+
+    formulaRequested = Signal()
+    maximiseRequested = Signal()
+    menuRequested = Signal(QPoint)
+    tabChanged = Signal(str)
+
+    def __init__(self, question: str, panel: str, parent: QWidget | None = None, *, name: str = "") -> None:
+        super().__init__(parent)
+        describe(self, name, f"{question} {panel}")
+        self._edited = False
+        self._panel = QLabel(self)
+        self._panel.setFont(font(12))
+        self.reading = ReadingLine(self, name=f"{name}.reading")
+        self.formula = IconButton("sigma", "formula card", self, name=f"{name}.formula", side=22)
+        self.maximise = IconButton("maximise", "maximise this panel", self, name=f"{name}.maximise", side=22)
+        self.menu = IconButton("dots", "export, copy and more", self, name=f"{name}.menu", side=22)
+        self._tabs: dict[str, TitleTab] = {}
+        self._build()
+        self.set_title(question, panel)
+        self.formula.clicked.connect(self.formulaRequested)
+        self.maximise.clicked.connect(self.maximiseRequested)
+        self.menu.clicked.connect(self._on_menu_clicked)
+
+    def _build(self) -> None:
+        self.setFixedHeight(HEADER)
+        self._titles = QHBoxLayout()
+        self._titles.setSpacing(18)
+        top = QHBoxLayout()
+        top.setSpacing(0)
+        top.addLayout(self._titles)
+        top.addSpacing(9)
+        top.addWidget(self._panel, 0, Qt.AlignmentFlag.AlignBottom)
+        top.addStretch(1)
+        for button in (self.formula, self.maximise, self.menu):
+            top.addWidget(button)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(PADDING, 8, 8, 4)
+        layout.setSpacing(0)
+        layout.addLayout(top)
+        layout.addWidget(self.reading)
+        self._panel.setFixedHeight(20)
+        self._panel.setMinimumWidth(1)
+        self._panel.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)
+
+    def set_title(self, question: str, panel: str) -> None:
+        """Show one question and the panel's name beside it."""
+        self._put([("", question)], alone=True)
+        self._panel.setText(panel)
+        self._panel.setVisible(bool(panel))
+        self.setAccessibleName(f"{question} {panel}".strip())
+
+    def set_tabs(self, tabs: Sequence[tuple[str, str]], key: str) -> None:
+        """Show several questions, pairs of key and text, as tabs; `key` is the open one."""
+        self._put(tabs, alone=False)
+        self._panel.hide()
+        self.set_current_tab(key)
+
+    def set_current_tab(self, key: str) -> None:
+        """Underline a tab without a signal."""
+        for known, tab in self._tabs.items():
+            tab.setChecked(known == key)
+
+    def _put(self, tabs: Sequence[tuple[str, str]], *, alone: bool) -> None:
+        for tab in self._tabs.values():
+            self._titles.removeWidget(tab)
+            tab.hide()
+            tab.deleteLater()
+        self._tabs = {}
+        for key, text in tabs:
+            tab = TitleTab(text, self, alone=alone, name=f"{self.objectName()}.tab.{key}" if key else "")
+            tab.clicked.connect(self._on_tab_clicked)
+            self._titles.addWidget(tab)
+            self._tabs[key] = tab
+
+    def set_reading(self, reading: Reading | str) -> None:
+        """Show the answer in words."""
+        self.reading.set_reading(reading)
+
+    def set_edited(self, edited: bool) -> None:
+        """Show the amber edge: the numbers of this panel are those of an edited model."""
+        self._edited = edited
+        self.update()
+
+    def set_maximised(self, maximised: bool) -> None:
+        """Turn the maximise button into its opposite, or back."""
+        self.maximise.set_icon("restore" if maximised else "maximise")
+        self.maximise.setToolTip("give the other panels back" if maximised else "maximise this panel")
+
+    def _on_menu_clicked(self) -> None:
+        self.menuRequested.emit(self.menu.mapToGlobal(QPoint(0, self.menu.height())))
+
+    def _on_tab_clicked(self) -> None:
+        tab = self.sender()
+        key = next(known for known, value in self._tabs.items() if value is tab)
+        self.set_current_tab(key)
+        self.tabChanged.emit(key)
+
+    def mouseDoubleClickEvent(self, event: QMouseEvent) -> None:
+        self.maximiseRequested.emit()
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        theme = current()
+        painter = QPainter(self)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        rect = QRectF(self.rect())
+        # The box runs on below the widget: the body continues it.
+        path = QPainterPath()
+        path.addRoundedRect(rect.adjusted(0.5, 0.5, -0.5, RADIUS * 2), RADIUS - 0.5, RADIUS - 0.5)
+        painter.fillPath(path, QColor(theme.panel))
+        painter.strokePath(path, QPen(QColor(theme.border), 1))
+        if self._edited:
+            painter.setClipRect(QRectF(0, 0, rect.width(), EDGE))
+            path = QPainterPath()
+            path.addRoundedRect(rect.adjusted(0, 0, 0, RADIUS * 2), RADIUS, RADIUS)
+            painter.fillPath(path, QColor(theme.edited))
+        self._paint_panel_name()
+
+    def _paint_panel_name(self) -> None:
+        """Keep the panel's name muted in the current theme; a label would need a style sheet of its own."""
+        palette = self._panel.palette()
+        muted = QColor(current().muted)
+        if palette.color(self._panel.foregroundRole()) != muted:
+            palette.setColor(self._panel.foregroundRole(), muted)
+            self._panel.setPalette(palette)
+
+
+class CardBody(QFrame):
+    """The lower part of a card, which continues the header's frame. Put the picture and the footer into it."""
+
+    def __init__(self, parent: QWidget | None = None, *, name: str = "") -> None:
+        super().__init__(parent)
+        self.setObjectName(name)
+        self.column = QVBoxLayout(self)
+        self.column.setContentsMargins(1, 0, 1, 1)
+        self.column.setSpacing(0)
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        theme = current()
+        painter = QPainter(self)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        path = QPainterPath()
+        rect = QRectF(self.rect()).adjusted(0.5, -RADIUS * 2, -0.5, -0.5)
+        path.addRoundedRect(rect, RADIUS - 0.5, RADIUS - 0.5)
+        painter.fillPath(path, QColor(theme.panel))
+        painter.strokePath(path, QPen(QColor(theme.border), 1))
+
+
+class CardFooter(QWidget):
+    """One row of controls under a rule."""
+
+    def __init__(self, parent: QWidget | None = None, *, name: str = "") -> None:
+        super().__init__(parent)
+        self.setObjectName(name)
+        self.setFixedHeight(FOOTER)
+        self.row = QHBoxLayout(self)
+        self.row.setContentsMargins(PADDING - 1, 1, PADDING - 1, 0)
+        self.row.setSpacing(8)
+
+    def add(self, widget: QWidget, stretch: int = 0) -> QWidget:
+        """Add a control and return it."""
+        self.row.addWidget(widget, stretch, Qt.AlignmentFlag.AlignVCenter)
+        return widget
+
+    def add_caption(self, text: str) -> Caption:
+        """Add a caption before the next control and return it."""
+        caption = Caption(text, self)
+        self.row.addWidget(caption, 0, Qt.AlignmentFlag.AlignVCenter)
+        return caption
+
+    def add_space(self, px: int) -> None:
+        """Add a gap wider than the usual one."""
+        self.row.addSpacing(px)
+
+    def add_stretch(self) -> None:
+        """Push what follows to the right."""
+        self.row.addStretch(1)
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        painter = QPainter(self)
+        painter.setPen(QPen(QColor(current().grid), 1))
+        painter.drawLine(QPointF(0, 0.5), QPointF(self.width(), 0.5))
+
+
+class Caption(QWidget):
+    """A few words beside a control, in second text."""
+
+    def __init__(self, text: str, parent: QWidget | None = None, *, weight: int = 400, color: str = "text2") -> None:
+        super().__init__(parent)
+        self._text = text
+        self._weight = weight
+        self._color = color
+        self.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Fixed)
+        self.set_text(text)
+
+    def set_text(self, text: str) -> None:
+        """Set the words."""
+        self._text = text
+        self.setAccessibleName(text)
+        self.updateGeometry()
+        self.update()
+
+    def text(self) -> str:
+        """Return the words."""
+        return self._text
+
+    def sizeHint(self) -> QSize:
+        return QSize(round(text_width(self._text, font(12, self._weight))) + 1, 26)
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        f = font(12, self._weight)
+        color = getattr(current(), self._color)
+        draw_text(QPainter(self), 0, baseline(self.height() / 2, f), self._text, f, color)

@@ -1,0 +1,110 @@
+"""The table beside the hero: what each mark is, its value now, and what it stands for. It is the legend."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from PySide6.QtCore import QEvent, QRectF, QSize, Qt, Signal
+from PySide6.QtGui import QColor, QKeyEvent, QMouseEvent, QPainter, QPaintEvent
+from PySide6.QtWidgets import QSizePolicy, QWidget
+
+from kav.views.fit import Row
+
+from ..marks import paint_mark
+from ..theme import current, font
+from .control import Control
+from .drawing import baseline, box, draw_text, focus_ring, text_width
+
+WIDTH, NAME, NOTE, BREAK, LEFT, TEXT = 196, 18, 16, 12, 8, 30
+# A rule stands between what is asked, what is observed, and what comes out.
+_GROUPS = {"query": 0, "kernel": 0, "curve": 0, "key": 1, "response": 1, "weight": 1, "prediction": 2, "effective": 2}
+
+
+class Correspondence(Control):
+    """Rows of mark, name, value and note. `rowHovered` carries the key of the row under the mouse or the keyboard,
+    "" for none, so that every panel can ring what the row stands for."""
+
+    rowHovered = Signal(str)
+
+    def __init__(self, parent: QWidget | None = None, *, name: str = "fit.correspondence") -> None:
+        super().__init__(parent, name=name, label="correspondence table")
+        self._rows: tuple[Row, ...] = ()
+        self._over = ""
+        self.setFixedWidth(WIDTH)
+        self.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Minimum)
+
+    def set_rows(self, rows: Sequence[Row]) -> None:
+        """Show these rows."""
+        self._rows = tuple(rows)
+        self.setAccessibleDescription("; ".join(f"{row.name} {row.value}".strip() for row in self._rows))
+        self.updateGeometry()
+        self.update()
+
+    def row_rects(self) -> list[QRectF]:
+        """Return the place of each row, in pixels."""
+        rects, y, group = [], 0.0, None
+        for row in self._rows:
+            here = _GROUPS.get(row.key, group)
+            if group is not None and here != group:
+                y += BREAK
+            group = here
+            height = NAME + (NOTE if row.note else 0)
+            rects.append(QRectF(0, y, WIDTH, height))
+            y += height
+        return rects
+
+    def sizeHint(self) -> QSize:
+        rects = self.row_rects()
+        return QSize(WIDTH, int(rects[-1].bottom()) + 2 if rects else 0)
+
+    def _hover(self, key: str) -> None:
+        if key != self._over:
+            self._over = key
+            self.update()
+            self.rowHovered.emit(key)
+
+    def mouseMoveEvent(self, event: QMouseEvent) -> None:
+        at = event.position()
+        found = [row.key for row, rect in zip(self._rows, self.row_rects(), strict=True) if rect.contains(at)]
+        self._hover(found[0] if found else "")
+
+    def leaveEvent(self, event: QEvent) -> None:
+        super().leaveEvent(event)
+        self._hover("")
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        step = {Qt.Key.Key_Up: -1, Qt.Key.Key_Down: 1}.get(Qt.Key(event.key()), 0)
+        if event.key() == Qt.Key.Key_Escape and self._over:
+            return self._hover("")
+        if not step or not self._rows:
+            return super().keyPressEvent(event)
+        keys = [row.key for row in self._rows]
+        at = keys.index(self._over) + step if self._over in keys else 0
+        return self._hover(keys[min(max(at, 0), len(keys) - 1)])
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        theme = current()
+        painter = QPainter(self)
+        previous = None
+        for row, rect in zip(self._rows, self.row_rects(), strict=True):
+            if previous is not None and rect.top() > previous:
+                painter.fillRect(QRectF(0, round(previous + BREAK / 2) - 1, WIDTH - 12, 1), QColor(theme.border))
+            previous = rect.bottom()
+            if row.key == self._over:
+                box(painter, rect.adjusted(0, 0, -8, 0), fill=theme.hover, radius=4)
+            self._paint_row(painter, row, rect)
+        if self.ringed:
+            focus_ring(painter, QRectF(self.rect()))
+
+    def _paint_row(self, painter: QPainter, row: Row, rect: QRectF) -> None:
+        theme = current()
+        middle = rect.top() + NAME / 2
+        f, strong = font(12), font(12, 600)
+        paint_mark(painter, row.mark, LEFT + 6, middle, 4.7)
+        draw_text(painter, TEXT, baseline(middle, f), row.name, f, theme.text2)
+        ink = getattr(theme, row.role) if row.role in ("error", "muted") else theme.ink
+        right = WIDTH - 14
+        draw_text(painter, right - text_width(row.value, strong), baseline(middle, f), row.value, strong, ink)
+        if row.note:
+            base = baseline(rect.top() + NAME + NOTE / 2 - 1, font(11))
+            draw_text(painter, TEXT, base, row.note, font(11), theme.muted)

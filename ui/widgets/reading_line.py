@@ -1,0 +1,53 @@
+"""The answer in words above a picture: text and marks on one line, shortened at the right when there is no room."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QSize
+from PySide6.QtGui import QPainter, QPaintEvent
+from PySide6.QtWidgets import QSizePolicy, QWidget
+
+from kav.views.words import Piece, Reading, plain
+
+from ..theme import font
+from .drawing import baseline, paint_runs, runs_of, runs_width
+
+
+class ReadingLine(QWidget):
+    """Pieces of text in their roles, with marks. The tooltip and the accessible name are the whole line, plain."""
+
+    def __init__(self, parent: QWidget | None = None, *, name: str = "", px: int = 12, height: int = 18) -> None:
+        super().__init__(parent)
+        self.setObjectName(name)
+        self._reading: Reading = ()
+        self._px = px
+        self.setFixedHeight(height)
+        self.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
+
+    def set_reading(self, reading: Reading | str) -> None:
+        """Show a line; a plain string is one piece in second text."""
+        self._reading = (Piece(reading),) if isinstance(reading, str) else tuple(reading)
+        text = plain(self._reading)
+        self.setToolTip(text)
+        self.setAccessibleName(text)
+        self.updateGeometry()
+        self.update()
+
+    def text(self) -> str:
+        """Return the line as plain text."""
+        return plain(self._reading)
+
+    def sizeHint(self) -> QSize:
+        return QSize(round(runs_width(runs_of(self._reading, self._px))) + 1, self.height())
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        painter = QPainter(self)
+        base = baseline(self.height() / 2, font(self._px))
+        paint_runs(painter, runs_of(self._reading, self._px), 0.0, base, float(self.width()))
+
+
+class PredictsLine(ReadingLine):
+    """What the fit predicts at the query, where the head scene shows the next tokens."""
+
+    def __init__(self, parent: QWidget | None = None, *, name: str = "prompt.predicts") -> None:
+        super().__init__(parent, name=name, px=13, height=30)
+        self.setSizePolicy(QSizePolicy.Policy.Minimum, QSizePolicy.Policy.Fixed)

@@ -1,0 +1,135 @@
+"""The samples of the regression scene along x, with their weights as bars; stands where the tokens stand."""
+
+from __future__ import annotations
+
+import numpy as np
+from PySide6.QtCore import QRectF, QSize, Qt, Signal
+from PySide6.QtGui import QColor, QKeyEvent, QMouseEvent, QPainter, QPaintEvent
+from PySide6.QtWidgets import QSizePolicy, QWidget
+
+from ..marks import paint_mark
+from ..theme import current
+from .control import Control
+from .drawing import box, focus_ring
+
+HEIGHT, TOP, BOX, MARGIN = 42, 8, 30, 36
+
+
+class Rug(Control):
+    """Samples as ticks. Drag or click moves the query, shift-click or the right button asks for a sample.
+
+    Arrows move the query by a hundredth of the range, Shift and arrows the selected sample. `queryReleased` ends a
+    drag.
+    """
+
+    queryMoved = Signal(float)
+    queryReleased = Signal()
+    keyRequested = Signal(int)
+
+    def __init__(self, parent: QWidget | None = None, *, name: str = "prompt.rug") -> None:
+        tip = "drag ▼ to move the query, shift-click a sample to select it"
+        super().__init__(parent, name=name, label="samples along x", tip=tip)
+        self._x = np.zeros(0)
+        self._weights = np.zeros(0)
+        self._before: np.ndarray | None = None
+        self._query = 0.0
+        self._key = -1
+        self._range = (0.0, 1.0)
+        self.setFixedHeight(HEIGHT)
+        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
+
+    def set_samples(
+        self, x: np.ndarray, weights: np.ndarray, *, before: np.ndarray | None = None, x_range: tuple[float, float]
+    ) -> None:
+        """Show samples at `x` with their weights at the query, and as outlines those before the edit."""
+        self._x = np.asarray(x, dtype=float)
+        self._weights = np.asarray(weights, dtype=float)
+        self._before = None if before is None else np.asarray(before, dtype=float)
+        self._range = x_range
+        self.update()
+
+    def set_selection(self, x_query: float, key: int) -> None:
+        """Place the query and mark the selected sample."""
+        self._query, self._key = x_query, key
+        self.setAccessibleDescription(f"query at x = {x_query:.3g}")
+        self.update()
+
+    def place_of(self, x: float) -> float:
+        """Return the pixel column of a value of x."""
+        low, high = self._range
+        return MARGIN + (x - low) / ((high - low) or 1.0) * (self.width() - 2 * MARGIN)
+
+    def _value_at(self, pixel: float) -> float:
+        low, high = self._range
+        share = (pixel - MARGIN) / max(self.width() - 2 * MARGIN, 1)
+        return low + min(max(share, 0.0), 1.0) * (high - low)
+
+    def sizeHint(self) -> QSize:
+        return QSize(600, HEIGHT)
+
+    def minimumSizeHint(self) -> QSize:
+        return QSize(200, HEIGHT)
+
+    def mousePressEvent(self, event: QMouseEvent) -> None:
+        x = event.position().x()
+        shift = bool(event.modifiers() & Qt.KeyboardModifier.ShiftModifier)
+        if event.button() == Qt.MouseButton.RightButton or shift:
+            if len(self._x):
+                self.keyRequested.emit(int(np.argmin(np.abs(self._x - self._value_at(x)))))
+        elif event.button() == Qt.MouseButton.LeftButton:
+            self.pressed = True
+            if abs(x - self.place_of(self._query)) > 12:  # a press on the handle alone moves nothing
+                self.queryMoved.emit(self._value_at(x))
+
+    def mouseMoveEvent(self, event: QMouseEvent) -> None:
+        if self.pressed:
+            self.queryMoved.emit(self._value_at(event.position().x()))
+
+    def mouseReleaseEvent(self, event: QMouseEvent) -> None:
+        if self.pressed:
+            self.pressed = False
+            self.queryReleased.emit()
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        step = {Qt.Key.Key_Left: -1, Qt.Key.Key_Right: 1}.get(Qt.Key(event.key()), 0)
+        if not step:
+            return super().keyPressEvent(event)
+        if not event.modifiers() & Qt.KeyboardModifier.ShiftModifier:
+            low, high = self._range
+            self.queryMoved.emit(min(max(self._query + step * (high - low) / 100, low), high))
+            return self.queryReleased.emit()
+        order = list(np.argsort(self._x, kind="stable"))
+        at = order.index(self._key) + step if self._key in order else 0
+        if 0 <= at < len(order):
+            self.keyRequested.emit(int(order[at]))
+        return None
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        theme = current()
+        painter = QPainter(self)
+        box(painter, QRectF(0, TOP, self.width(), BOX), fill=theme.panel, border=theme.border)
+        top, bottom = TOP + 6.0, TOP + BOX - 4.0
+        peak = max(float(np.max(self._weights, initial=0.0)), 1e-300)
+        dense = 1.0 if len(self._x) * 3 > self.width() else 2.5  # bars narrower than the gaps between them
+        for index, x in enumerate(self._x):
+            at = round(self.place_of(float(x)))
+            painter.fillRect(QRectF(at, top, 1, bottom - top), QColor(theme.border))
+            height = 0.6 * (bottom - top) * float(self._weights[index]) / peak if index < len(self._weights) else 0.0
+            if height >= 0.5:
+                bar = QRectF(at - dense / 2 + 0.5, bottom - height, dense, height)
+                painter.fillRect(bar, QColor(theme.weight_ink))
+            if self._before is not None and index < len(self._before):
+                self._paint_before(painter, at, bottom, 0.6 * (bottom - top) * float(self._before[index]) / peak)
+        if 0 <= self._key < len(self._x):
+            at = round(self.place_of(float(self._x[self._key])))
+            painter.fillRect(QRectF(at - 0.75, top, 2.5, bottom - top), QColor(theme.key))
+            paint_mark(painter, "key", at + 0.5, TOP + 0.5, 4.2)
+        paint_mark(painter, "query", self.place_of(self._query), TOP + 0.5, 5.4)
+        if self.ringed:
+            focus_ring(painter, QRectF(0, TOP, self.width(), BOX))
+
+    def _paint_before(self, painter: QPainter, at: int, bottom: float, height: float) -> None:
+        if height >= 1:
+            height = min(height, BOX - 10.0)
+            rect = QRectF(at - 2, bottom - height, 5, height)
+            box(painter, rect, fill="transparent", border=current().editedink, radius=1, width=1)

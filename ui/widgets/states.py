@@ -1,0 +1,288 @@
+"""What a panel shows when it has nothing, is working, or failed: the last picture stays, dimmed, behind the words."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QEvent, QObject, QRectF, QSize, Qt, Signal
+from PySide6.QtGui import QColor, QKeyEvent, QPainter, QPaintEvent, QPen
+from PySide6.QtWidgets import QHBoxLayout, QLabel, QSizePolicy, QVBoxLayout, QWidget
+
+from kav.views.words import Piece
+
+from ..marks import outline_mark
+from ..theme import current, font
+from .button import Button
+from .control import describe
+from .drawing import baseline, box, draw_text, paint_runs, runs_of, text_width
+from .icon_button import paint_icon
+
+VEIL = 0.65  # how much of the picture is gone behind a veil: 35 % is left
+
+
+class Words(QLabel):
+    """Plain text that wraps, in a colour of the theme."""
+
+    def __init__(self, parent: QWidget | None = None, *, px: int = 12, weight: int = 400, color: str = "text2") -> None:
+        super().__init__(parent)
+        self._color = color
+        self.setTextFormat(Qt.TextFormat.PlainText)
+        self.setWordWrap(True)
+        self.setFont(font(px, weight))
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        palette = self.palette()
+        color = QColor(getattr(current(), self._color))
+        if palette.color(self.foregroundRole()) != color:
+            palette.setColor(self.foregroundRole(), color)
+            self.setPalette(palette)
+        super().paintEvent(event)
+
+
+class ProgressLine(QWidget):
+    """A line of 3 px under the header: how far a computation is."""
+
+    def __init__(self, parent: QWidget | None = None, *, name: str = "") -> None:
+        super().__init__(parent)
+        describe(self, name, "progress")
+        self._fraction: float | None = None
+        self.setFixedHeight(3)
+
+    def set_fraction(self, fraction: float | None) -> None:
+        """Show a fraction, 0 to 1; None shows nothing, and keeps the place."""
+        self._fraction = fraction
+        self.setAccessibleDescription("" if fraction is None else f"{100 * fraction:.0f} %")
+        self.update()
+
+    def fraction(self) -> float | None:
+        """Return what is shown."""
+        return self._fraction
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        if self._fraction is None:
+            return
+        theme = current()
+        painter = QPainter(self)
+        painter.fillRect(self.rect(), QColor(theme.grid))
+        width = self.width() * min(max(self._fraction, 0.0), 1.0)
+        painter.fillRect(QRectF(0, 0, width, self.height()), QColor(theme.query))
+
+
+class Veil(QWidget):
+    """Dims its parent to 35 % and carries one widget in the middle; it follows the parent's size."""
+
+    def __init__(self, parent: QWidget, content: QWidget | None = None, *, margin: int = 14) -> None:
+        super().__init__(parent)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(margin, 8, margin, 8)
+        if content is not None:
+            layout.addWidget(content, 0, Qt.AlignmentFlag.AlignVCenter)
+        parent.installEventFilter(self)
+        self.hide()
+
+    def set_shown(self, shown: bool) -> None:
+        """Dim the parent, or not."""
+        if shown and self.isHidden():
+            self.setGeometry(self.parentWidget().rect())
+            self.raise_()
+        self.setVisible(shown)
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        """Follow the size of the parent."""
+        if watched is self.parent() and event.type() == QEvent.Type.Resize:
+            self.setGeometry(self.parentWidget().rect())
+        return False
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        color = QColor(current().panel)
+        color.setAlphaF(VEIL)
+        QPainter(self).fillRect(self.rect(), color)
+
+
+class EmptyState(QWidget):
+    """What to do when there is nothing to show: the outline of the missing mark, what, and how."""
+
+    def __init__(self, parent: QWidget | None = None, *, name: str = "") -> None:
+        super().__init__(parent)
+        self.setObjectName(name)
+        self._mark, self._what, self._how = "target", "", ""
+
+    def set_text(self, what: str, how: str, mark: str = "target") -> None:
+        """Set the missing mark, what to do and how."""
+        self._mark, self._what, self._how = mark, what, how
+        self.setAccessibleName(f"{what}. {how}")
+        self.update()
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        theme = current()
+        painter = QPainter(self)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        x, y = self.width() / 2, self.height() / 2
+        pen = QPen(QColor(theme.ctrl), 1.5)
+        pen.setDashPattern([3, 2])
+        painter.setPen(pen)
+        kind = self._mark if self._mark in ("query", "key", "target") else "key"
+        painter.drawPath(outline_mark(kind, x, y - 43, 13.5))
+        for text, f, color, at in (
+            (self._what, font(15, 600), theme.ink, y - 10),
+            (self._how, font(12), theme.text2, y + 12),
+        ):
+            draw_text(painter, round(x - text_width(text, f) / 2), baseline(at, f), text, f, color)
+
+
+class BusyPill(QWidget):
+    """What is running, and Cancel (or Escape)."""
+
+    cancelRequested = Signal()
+
+    def __init__(self, parent: QWidget | None = None, *, name: str = "") -> None:
+        super().__init__(parent)
+        describe(self, name, "busy")
+        self._text = Words(self, weight=500, color="ink")
+        self._text.setWordWrap(False)
+        self.cancel = Button("Cancel", self, name=f"{name}.cancel", tip="stop this computation (Esc)", flat=True)
+        layout = QHBoxLayout(self)
+        layout.setContentsMargins(14, 3, 6, 3)
+        layout.setSpacing(20)
+        layout.addWidget(self._text)
+        layout.addWidget(self.cancel)
+        self.setFixedHeight(32)
+        self.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Fixed)
+        self.cancel.clicked.connect(self.cancelRequested)
+
+    def set_text(self, text: str) -> None:
+        """Say what is running."""
+        self._text.setText(text)
+        self.setAccessibleName(text)
+        self.updateGeometry()
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        if event.key() == Qt.Key.Key_Escape:
+            self.cancelRequested.emit()
+        else:
+            super().keyPressEvent(event)
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        theme = current()
+        painter = QPainter(self)
+        box(painter, QRectF(self.rect()), fill=theme.panel, border=theme.ctrl, radius=7)
+        painter.fillRect(QRectF(self.cancel.x() - 10, 7, 1, self.height() - 14), QColor(theme.border))
+
+
+class ErrorCard(QWidget):
+    """The rule that was broken and the value, what it means, the way out, and the details, folded."""
+
+    wayOutRequested = Signal()
+
+    def __init__(self, parent: QWidget | None = None, *, name: str = "") -> None:
+        super().__init__(parent)
+        self.setObjectName(name)
+        self._message = Words(self, px=13, weight=600, color="ink")
+        self._consequence = Words(self)
+        self._details = Words(self, px=11)
+        self.way_out = Button("", self, name=f"{name}.wayout", primary=True)
+        self.details = Button("Details", self, name=f"{name}.details", tip="show what exactly went wrong")
+        self._build()
+        self.way_out.clicked.connect(self.wayOutRequested)
+        self.details.clicked.connect(self._on_details_clicked)
+
+    def _build(self) -> None:
+        buttons = QHBoxLayout()
+        buttons.setSpacing(8)
+        buttons.addWidget(self.way_out)
+        buttons.addWidget(self.details)
+        buttons.addStretch(1)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(44, 15, 15, 16)
+        layout.setSpacing(5)
+        layout.addWidget(self._message)
+        layout.addWidget(self._consequence)
+        layout.addSpacing(11)
+        layout.addLayout(buttons)
+        layout.addWidget(self._details)
+        self._details.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+        self._details.hide()
+        self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Fixed)
+
+    def set_error(self, message: str, consequence: str = "", *, way_out: str = "", details: str = "") -> None:
+        """Show an error; without a way out or details their buttons are hidden."""
+        self._message.setText(message)
+        self._consequence.setText(consequence)
+        self._consequence.setVisible(bool(consequence))
+        self._details.setText(details)
+        self._details.hide()
+        self.way_out.setText(way_out)
+        self.way_out.setAccessibleName(way_out)
+        self.way_out.setVisible(bool(way_out))
+        self.details.setVisible(bool(details))
+        self.setAccessibleName(f"error: {message}")
+        self.updateGeometry()
+
+    def message(self) -> str:
+        """Return the message."""
+        return self._message.text()
+
+    def _on_details_clicked(self) -> None:
+        self._details.setVisible(self._details.isHidden())
+        self.updateGeometry()
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        theme = current()
+        painter = QPainter(self)
+        box(painter, QRectF(self.rect()), fill=theme.errtint, border=theme.error, radius=8)
+        disc = QRectF(15, 16, 18, 18)
+        painter.setPen(Qt.PenStyle.NoPen)
+        painter.setBrush(QColor(theme.error))
+        painter.drawEllipse(disc)
+        paint_icon(painter, "error", disc.adjusted(2, 2, -2, -2), theme.panel)
+
+
+class ErrorNotice(QWidget):
+    """An error in one line, for places without room for a card; empty shows nothing and keeps the place."""
+
+    actionRequested = Signal()
+
+    def __init__(self, parent: QWidget | None = None, *, name: str = "") -> None:
+        super().__init__(parent)
+        self.setObjectName(name)
+        self._text = ""
+        self.action = Button("", self, name=f"{name}.action", flat=True)
+        self.action.hide()
+        layout = QHBoxLayout(self)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.addStretch(1)
+        layout.addWidget(self.action)
+        self.setFixedHeight(26)
+        self.action.clicked.connect(self.actionRequested)
+
+    def set_text(self, text: str, action: str = "") -> None:
+        """Show a message and, if given, the way out as a button; "" clears both."""
+        self._text = text
+        self.action.setText(action)
+        self.action.setVisible(bool(text and action))
+        self.setToolTip(text)
+        self.setAccessibleName(text)
+        self.updateGeometry()
+        self.update()
+
+    def text(self) -> str:
+        """Return the message."""
+        return self._text
+
+    def sizeHint(self) -> QSize:
+        action = self.action.sizeHint().width() + 8 if self.action.text() else 0
+        return QSize(round(text_width(self._text, font(12))) + 24 + action, 26)
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        if not self._text:
+            return
+        theme = current()
+        painter = QPainter(self)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        middle = self.height() / 2
+        disc = QRectF(0, middle - 7, 14, 14)
+        painter.setPen(Qt.PenStyle.NoPen)
+        painter.setBrush(QColor(theme.error))
+        painter.drawEllipse(disc)
+        paint_icon(painter, "error", disc.adjusted(1, 1, -1, -1), theme.window)
+        limit = float(self.action.x() - 8 if self.action.isVisible() else self.width())
+        runs = runs_of([Piece(self._text, "error")])
+        paint_runs(painter, runs, 20.0, baseline(middle, font(12)), limit)

@@ -1,0 +1,249 @@
+"""The prompt as a row of tokens, with the head's weights as bars under the words."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from PySide6.QtCore import QRectF, QSize, Qt, Signal
+from PySide6.QtGui import (
+    QColor,
+    QFont,
+    QKeyEvent,
+    QLinearGradient,
+    QMouseEvent,
+    QPainter,
+    QPaintEvent,
+    QPen,
+    QWheelEvent,
+)
+from PySide6.QtWidgets import QSizePolicy, QToolTip, QWidget
+
+from kav.views.words import Label, share
+
+from ..marks import paint_mark
+from ..theme import current, font
+from .control import Control
+from .drawing import baseline, box, draw_text, focus_ring, shown, text_width
+from .icon_button import paint_icon
+
+HEIGHT, TOP, CHIP = 42, 8, 30
+GAP, PADDING, JOINED = 3, 7, 5
+ARROW = 22  # width of the arrow that scrolls a strip too wide for its place
+
+
+class TokenStrip(Control):
+    """Tokens as chips. A click asks for the query, a shift-click or the right button for the key.
+
+    Arrows move the query, Shift and arrows the key. When the strip is too wide it scrolls by wheel and by the arrows
+    at its ends, and the query is kept in sight.
+    """
+
+    queryRequested = Signal(int)
+    keyRequested = Signal(int)
+
+    def __init__(self, parent: QWidget | None = None, *, name: str = "prompt.strip") -> None:
+        tip = "click a token to make it the query, shift-click to make it the key"
+        super().__init__(parent, name=name, label="tokens of the prompt", tip=tip)
+        self._labels: tuple[Label, ...] = ()
+        self._weights = np.zeros(0)
+        self._before: np.ndarray | None = None
+        self._query = self._key = -1
+        self._offset = 0.0
+        self._rects: list[QRectF] = []
+        self.setFixedHeight(HEIGHT)
+        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
+
+    def set_tokens(self, labels: Sequence[Label]) -> None:
+        """Show these tokens; the weights are gone until `set_weights`."""
+        self._labels = tuple(labels)
+        self._weights = np.zeros(len(self._labels))
+        self._before = None
+        self._layout()
+
+    def set_weights(self, weights: np.ndarray, before: np.ndarray | None = None) -> None:
+        """Show one weight per token, and as outlines those before the edit."""
+        self._weights = np.asarray(weights, dtype=float)
+        self._before = None if before is None else np.asarray(before, dtype=float)
+        self.update()
+
+    def set_selection(self, query: int, key: int) -> None:
+        """Mark the query and the key, and scroll the query into sight."""
+        self._query, self._key = query, key
+        if 0 <= query < len(self._labels):
+            self.setAccessibleDescription(f"query {self._labels[query].text}")
+        self._layout()
+
+    def _layout(self) -> None:
+        """Place the chips; the selected ones are wider because their text is heavier."""
+        self._rects, x = [], 0.0
+        for index, label in enumerate(self._labels):
+            x += 0 if label.joined or index == 0 else GAP
+            width = text_width(self._number(label), font(10)) + 4 + text_width(shown(label.text), self._font(index))
+            width += 2 * PADDING if not label.joined else 2 * JOINED
+            self._rects.append(QRectF(x, TOP, round(width), CHIP))
+            x += round(width)
+        self._scroll_to(self._query)
+        self.updateGeometry()
+        self.update()
+
+    def _number(self, label: Label) -> str:
+        return "" if label.position is None else str(label.position)
+
+    def _font(self, index: int) -> QFont:
+        return font(13, 600 if index in (self._query, self._key) else 400)
+
+    def _overflow(self) -> float:
+        return max(self._rects[-1].right() - self.width() + 2, 0.0) if self._rects else 0.0
+
+    def _scroll(self, offset: float) -> None:
+        self._offset = float(round(min(max(offset, 0.0), self._overflow())))
+        self.update()
+
+    def _scroll_to(self, index: int) -> None:
+        """Keep a token in sight, clear of the arrows."""
+        if not 0 <= index < len(self._rects) or not self._overflow():
+            return self._scroll(self._offset)
+        rect = self._rects[index]
+        offset = min(self._offset, rect.left() - ARROW - GAP)
+        return self._scroll(max(offset, rect.right() + 2 + ARROW - self.width(), 0.0))
+
+    def rect_of(self, index: int) -> QRectF:
+        """Return where a token is drawn, in pixels."""
+        return self._rects[index].translated(-self._offset, 0)
+
+    def index_at(self, x: float) -> int:
+        """Return the token at x, -1 if there is none."""
+        return next((i for i, r in enumerate(self._rects) if r.left() <= x + self._offset < r.right() + GAP), -1)
+
+    def sizeHint(self) -> QSize:
+        return QSize(int(self._rects[-1].right()) + 2 if self._rects else 120, HEIGHT)
+
+    def minimumSizeHint(self) -> QSize:
+        return QSize(120, HEIGHT)
+
+    def resizeEvent(self, event: object) -> None:
+        self._scroll_to(self._query)
+
+    def wheelEvent(self, event: QWheelEvent) -> None:
+        delta = event.angleDelta()
+        if self._overflow():
+            self._scroll(self._offset - (delta.x() or delta.y()) / 2)
+        else:
+            event.ignore()
+
+    def mousePressEvent(self, event: QMouseEvent) -> None:
+        x = event.position().x()
+        if self._offset > 0 and x < ARROW:
+            return self._scroll(self._offset - self.width() / 2)
+        if self._offset < self._overflow() and x > self.width() - ARROW:
+            return self._scroll(self._offset + self.width() / 2)
+        index = self.index_at(x)
+        shift = bool(event.modifiers() & Qt.KeyboardModifier.ShiftModifier)
+        if index < 0:
+            return None
+        if event.button() == Qt.MouseButton.RightButton or shift:
+            return self.keyRequested.emit(index)
+        return self.queryRequested.emit(index)
+
+    def mouseMoveEvent(self, event: QMouseEvent) -> None:
+        index = self.index_at(event.position().x())
+        if index >= 0:
+            exact = self._labels[index].exact or self._labels[index].text
+            text = f"{exact}, weight {share(float(self._weights[index]))}\nclick: query, shift-click: key"
+            QToolTip.showText(event.globalPosition().toPoint(), text, self)
+        self.update()
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        key, last = Qt.Key, len(self._labels) - 1
+        shift = bool(event.modifiers() & Qt.KeyboardModifier.ShiftModifier)
+        at = self._key if shift else self._query
+        places = {key.Key_Left: at - 1, key.Key_Right: at + 1, key.Key_Home: 0, key.Key_End: last}
+        if event.key() not in places:
+            return super().keyPressEvent(event)
+        index = min(max(places[Qt.Key(event.key())], 0), last)
+        if index != at and last >= 0:
+            (self.keyRequested if shift else self.queryRequested).emit(index)
+        return None
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        painter = QPainter(self)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        order = sorted(range(len(self._labels)), key=lambda i: i in (self._query, self._key))
+        for index in order:
+            rect = self.rect_of(index)
+            if rect.right() > 0 and rect.left() < self.width():
+                self._paint_chip(painter, index, rect)
+        self._paint_ends(painter)
+        if self.ringed:
+            focus_ring(painter, QRectF(self.rect()), 6)
+
+    def _paint_chip(self, painter: QPainter, index: int, rect: QRectF) -> None:
+        theme = current()
+        label = self._labels[index]
+        query, key = index == self._query, index == self._key
+        if query or key:
+            fill, edge = (theme.qtint, theme.query) if query else (theme.ktint, theme.key)
+            box(painter, rect, fill=fill, border=edge, width=2)
+        else:
+            self._paint_plain(painter, index, rect)
+        f = self._font(index)
+        base = baseline(rect.center().y() - 0.5, f)
+        x = rect.left() + (JOINED if label.joined else PADDING)
+        x = draw_text(painter, x, base, self._number(label), font(10), theme.muted) + 4
+        special = label.text.startswith("‹") and not (query or key)
+        draw_text(painter, x, base, shown(label.text), f, theme.text2 if special else theme.ink)
+        self._paint_weight(painter, index, rect)
+        at = rect.center().x()
+        both = 6 if query and key else 0
+        if query:
+            paint_mark(painter, "query", at - both, TOP + 0.3, 4.4)
+        if key:
+            paint_mark(painter, "key", at + both, TOP, 4.2)
+
+    def _paint_plain(self, painter: QPainter, index: int, rect: QRectF) -> None:
+        """Paint the paper of a token that is not selected; pieces of one word share it."""
+        theme = current()
+        last = index + 1 >= len(self._labels)
+        before = self._labels[index].joined
+        after = not last and self._labels[index + 1].joined
+        painter.save()
+        painter.setClipRect(rect)
+        wide = rect.adjusted(-8 if before else 0, 0, 8 if after else 0, 0)
+        hot = self.hovered and self.index_at(self.mapFromGlobal(self.cursor().pos()).x()) == index
+        box(painter, wide, fill=theme.hover if hot else theme.panel, border=theme.border)
+        if before:
+            painter.setPen(QPen(QColor(theme.border), 1))
+            painter.drawLine(int(rect.left()), TOP, int(rect.left()), TOP + CHIP - 1)
+        painter.restore()
+
+    def _paint_weight(self, painter: QPainter, index: int, rect: QRectF) -> None:
+        """Paint the weight as a bar under the token, and the one before the edit as its hollow outline."""
+        theme = current()
+        track = QRectF(rect.left() + 5, rect.bottom() - 5, rect.width() - 10, 3)
+        box(painter, track, fill=theme.grid, radius=1.5)
+        weight = float(self._weights[index]) if index < len(self._weights) else 0.0
+        if weight >= 0.005:
+            bar = QRectF(track.left(), track.top(), max(track.width() * min(weight, 1.0), 2.5), 3)
+            box(painter, bar, fill=theme.weight_ink, radius=1.5)
+        if self._before is not None and index < len(self._before) and self._before[index] >= 0.005:
+            width = max(track.width() * min(float(self._before[index]), 1.0), 3.0)
+            outline = QRectF(track.left() - 1, track.top() - 1, width + 2, 5)
+            box(painter, outline, fill="transparent", border=theme.editedink, radius=2.5, width=1.2)
+
+    def _paint_ends(self, painter: QPainter) -> None:
+        """Paint the arrows over the ends that hide tokens, on a fading page."""
+        theme = current()
+        ends = ((self._offset > 0, 0, "back"), (self._offset < self._overflow(), self.width() - ARROW, "forward"))
+        for hides, left, name in ends:
+            if not hides:
+                continue
+            place = QRectF(left, 0, ARROW, HEIGHT)
+            solid, clear = QColor(theme.window), QColor(theme.window)
+            clear.setAlpha(0)
+            fade = QLinearGradient(place.topLeft(), place.topRight())
+            fade.setStops(
+                [(0, solid), (0.6, solid), (1, clear)] if not left else [(0, clear), (0.4, solid), (1, solid)]
+            )
+            painter.fillRect(place, fade)
+            paint_icon(painter, name, QRectF(left + 3, TOP + 7, 16, 16), theme.text2)
