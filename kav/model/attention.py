@@ -68,7 +68,7 @@ def log_kernel(
     array, shape (..., n_heads, n_queries, n_keys)
     """
     xp = namespace(q, k)
-    scores = _grouped(q, k.shape[-3]) @ xp.matrix_transpose(k)[..., None, :, :] * config.score_scale
+    scores = grouped(q, k.shape[-3]) @ xp.matrix_transpose(k)[..., None, :, :] * config.score_scale
     scores = xp.reshape(scores, (*q.shape[:-1], k.shape[-2]))
     n_heads, n_queries, n_keys = scores.shape[-3:]
     here = tuple(edit for edit in edits if 0 <= getattr(edit, "head", -1) - corner[0] < n_heads)
@@ -81,7 +81,7 @@ def log_kernel(
     return scores
 
 
-def _grouped(x: Array, n_groups: int) -> Array:
+def grouped(x: Array, n_groups: int) -> Array:
     """Split axis -3, (..., n_heads, n, m), into the heads of each group: (..., n_groups, n_heads / n_groups, n, m)."""
     xp = namespace(x)
     return xp.reshape(x, (*x.shape[:-3], n_groups, x.shape[-3] // n_groups, *x.shape[-2:]))
@@ -166,7 +166,7 @@ def attend(
         rows = pattern(
             config, q[..., start:stop, :], k[..., :n_seen, :], edits=edits, corner=(corner[0], corner[1] + start, 0)
         )
-        z = smoother.smooth(_grouped(rows, n_groups), v[..., :n_seen, :][..., None, :, :])
+        z = smoother.smooth(grouped(rows, n_groups), v[..., :n_seen, :][..., None, :, :])
         parts.append(xp.reshape(z, (*rows.shape[:-1], v.shape[-1])))
     return parts[0] if len(parts) == 1 else xp.concat(parts, axis=-2)
 

@@ -22,7 +22,7 @@ def head_smoother(trace: Trace, layer: int, head: int, responses: Array) -> Smoo
     """Return one head on one prompt as a linear smoother of the given responses.
 
     Its log-kernel is the head's masked scores with the layer's edits. `ScaleEdge` and `ScaleHead` act after the
-    weights and are not in it; `mixing` has them.
+    weights and are not in it.
 
     Parameters
     ----------
@@ -125,44 +125,6 @@ def slopes(trace: Trace, layer: int, head: int, direction: Array, *, query: int 
     return out
 
 
-def mixing(trace: Trace, layer: int, head: int, query: int) -> Array:
-    """Return the weights w with which a head's output is made of values: ``z[query] = w @ v``, every edit included.
-
-    Without edits this is the pattern's row. `ScaleEdge` and `ScaleHead` act on it, the latter through its baseline:
-    the mean of all rows, or another row. w need not sum to 1 then, and may reach keys that the query does not see.
-
-    Returns
-    -------
-    array, shape (n_tokens,)
-    """
-    trace.check_head(layer, head)
-    query = trace.position(query)
-    chain = tuple(e for e in trace.edits_of(layer) if isinstance(e, ScaleHead) and e.head == head)
-    return _mixing_rows(trace, layer, head, query, query + 1, chain=chain)[0, :]
-
-
-def _mixing_rows(trace: Trace, layer: int, head: int, start: int, stop: int, *, chain: tuple[ScaleHead, ...]) -> Array:
-    """Rows start..stop of the pattern after the given head edits, shape (stop - start, n_tokens)."""
-    q, k, config, edits = _head(trace, layer, head)
-    if not chain:
-        return attention.pattern(config, q[:, start:stop, :], k, edits=edits, corner=(head, start, 0))[0, :, :]
-    xp, edit, before = namespace(q), chain[-1], chain[:-1]
-    rows = _mixing_rows(trace, layer, head, start, stop, chain=before)
-    base = xp.zeros_like(rows)
-    if edit.baseline == "mean":
-        for at in range(0, trace.n_tokens, ROWS):
-            block = _mixing_rows(trace, layer, head, at, min(at + ROWS, trace.n_tokens), chain=before)
-            base = base + xp.sum(block, axis=0, keepdims=True) / trace.n_tokens
-    elif edit.baseline == "resample":
-        others = [int(place) for place in attention.shuffled(trace.n_tokens)[start:stop]]
-        base = xp.concat([_mixing_rows(trace, layer, head, i, i + 1, chain=before) for i in others], axis=0)
-    scaled = base + edit.scale * (rows - base)
-    if edit.positions is None:
-        return scaled
-    chosen = [start + i in edit.positions for i in range(stop - start)]
-    return xp.concat([(scaled if yes else rows)[i : i + 1, :] for i, yes in enumerate(chosen)], axis=0)
-
-
 def contribution(trace: Trace, edit: ScaleHead | ScaleMlp | ScaleEdge) -> Array:
     """Return what a dose scales: adding the edit to the run changes the stream by ``(scale - 1) * contribution``.
 
@@ -179,16 +141,16 @@ def contribution(trace: Trace, edit: ScaleHead | ScaleMlp | ScaleEdge) -> Array:
     ModelError
         If the edit does not fit the run.
     """
-    (edit,) = resolve((edit,), trace.model.config, trace.n_tokens)
-    config, block = trace.model.config, trace.model.weights.blocks[edit.layer]
-    if isinstance(edit, ScaleMlp):
-        return _deviation(_mlp_output(trace, edit.layer, config=config, block=block), edit)
-    if isinstance(edit, ScaleHead):
-        z = _deviation(trace.layers[edit.layer].z[edit.head, :, :], edit)
-        return z @ block.W_O[edit.head, :, :]
-    if isinstance(edit, ScaleEdge):
-        return _edge_z(trace, edit) @ block.W_O[edit.head, :, :]
-    raise KavError(f"a dose must scale a head, an MLP or an edge, got {type(edit).__name__}")
+    (found,) = resolve((edit,), trace.model.config, trace.n_tokens)
+    config, block = trace.model.config, trace.model.weights.blocks[found.layer]
+    if isinstance(found, ScaleMlp):
+        return _deviation(_mlp_output(trace, found.layer, config=config, block=block), found)
+    if isinstance(found, ScaleHead):
+        z = _deviation(trace.layers[found.layer].z[found.head, :, :], found)
+        return z @ block.W_O[found.head, :, :]
+    if isinstance(found, ScaleEdge):
+        return _edge_z(trace, found) @ block.W_O[found.head, :, :]
+    raise KavError(f"a dose must scale a head, an MLP or an edge, got {type(found).__name__}")
 
 
 def _deviation(x: Array, edit: ScaleHead | ScaleMlp) -> Array:

@@ -173,7 +173,7 @@ class Tokenizer:
         for raw, number in zip(raws, ids, strict=True):
             text += "" if number in self._special else reader.decode(raw)
             ends.append(len(text))
-        starts = [0, *ends[:-1]]
+        starts = [0, *ends][: len(ends)]
         wholes = _split_characters(raws)
         labels, exact, joined = [], [], []
         for i, number in enumerate(ids):

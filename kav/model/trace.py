@@ -7,7 +7,7 @@ Scores, patterns and logits are computed when asked, and come back as NumPy arra
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -15,10 +15,11 @@ from kav.arrays import Array, like, namespace, to_host
 from kav.errors import KavError, ModelError
 from kav.model import attention
 from kav.model.config import Config
-from kav.model.edits import Edit, MoveQuery, first_row, needs_whole_prompt, of_layer, resolve
-from kav.model.forward import LayerTrace, attention_half, mlp_half
-from kav.model.layers import Rotary, embed, rotary
+from kav.model.edits import Edit, of_layer, resolve
+from kav.model.forward import LayerTrace
+from kav.model.layers import embed, rotary
 from kav.model.model import Model
+from kav.model.reuse import Past, one_layer, unchanged
 from kav.model.tokenizer import Tokens
 from kav.task import Task
 
@@ -260,9 +261,13 @@ def run(
     table = rotary(config, len(tokens.ids), like_=resid)
     layers = []
     for layer in range(config.n_layers):
+        here, past = of_layer(resolved, layer), None
         if base is not None:
-            same = _unchanged(config, same, layer, edits=resolved, base=base, n_tokens=len(tokens.ids))
-        step, resid = _step(model, layer, resid, table=table, edits=of_layer(resolved, layer), same=same, base=base)
+            past = Past(base.layers[layer], base.resid_pre(layer + 1), base.edits_of(layer))
+            same = unchanged(config, same, here, past, n_tokens=len(tokens.ids))
+        step, resid = one_layer(
+            config, model.weights.blocks[layer], resid, table=table, edits=here, same=same, past=past
+        )
         layers.append(step)
         if task is not None:
             task.report((layer + 1) / config.n_layers)
@@ -286,62 +291,3 @@ def _common(ids: tuple[int, ...], others: tuple[int, ...]) -> int:
     """Length of the common beginning."""
     n = min(len(ids), len(others))
     return next((i for i in range(n) if ids[i] != others[i]), n)
-
-
-def _unchanged(config: Config, same: int, layer: int, *, edits: tuple[Edit, ...], base: Trace, n_tokens: int) -> int:
-    """How many leading rows leave `layer` as they did in `base`, if `same` rows entered it so."""
-    here, there = of_layer(edits, layer), base.edits_of(layer)
-    if same == n_tokens == base.n_tokens and here == there:
-        return same
-    if not config.causal or needs_whole_prompt(here + there):
-        return 0
-    different = (
-        here + there if here != there else tuple(e for e in here if isinstance(e, MoveQuery) and e.towards >= same)
-    )
-    return min([same, *(first_row(edit) for edit in different)])
-
-
-def _step(
-    model: Model,
-    layer: int,
-    resid: Array,
-    *,
-    table: Rotary | None,
-    edits: tuple[Edit, ...],
-    same: int,
-    base: Trace | None,
-) -> tuple[LayerTrace, Array]:
-    """One layer: its trace and the stream that leaves it, the first `same` rows taken over from `base`."""
-    n_tokens = resid.shape[-2]
-    if base is not None and same == n_tokens:
-        after = base.resid_pre(layer + 1)
-        return _cut(base.layers[layer], n_tokens), after if after.shape[0] == n_tokens else after[:n_tokens, :]
-    config, block = model.config, model.weights.blocks[layer]
-    past = None if base is None or same == 0 else base.layers[layer]
-    new = attention_half(config, block, resid, table=table, edits=edits, first=same, past=past)
-    out = mlp_half(config, block, new.resid_mid, edits=edits, first=same)
-    if base is None or past is None:
-        return new, out
-    xp = namespace(resid)
-    old = _cut(past, same)
-    stitched = replace(
-        new,
-        q=xp.concat([old.q, new.q], axis=-2),
-        z=xp.concat([old.z, new.z], axis=-2),
-        resid_mid=xp.concat([old.resid_mid, new.resid_mid], axis=-2),
-    )
-    return stitched, xp.concat([base.resid_pre(layer + 1)[:same, :], out], axis=-2)
-
-
-def _cut(layer: LayerTrace, n: int) -> LayerTrace:
-    """The first n rows of a layer's trace."""
-    if layer.resid_pre.shape[-2] == n:
-        return layer
-    return LayerTrace(
-        layer.resid_pre[:n, :],
-        layer.q[:, :n, :],
-        layer.k[:, :n, :],
-        layer.v[:, :n, :],
-        layer.z[:, :n, :],
-        layer.resid_mid[:n, :],
-    )
