@@ -70,6 +70,7 @@ class Result:
     query_axis: np.ndarray | None = None  # regression scene: x of each row
     key_axis: np.ndarray | None = None  # regression scene: x of each column
     unit: str = ""  # of values: "", "logits", ...
+    thumbs_of: object = None  # the run that `thumbs` belong to: the same run -> they are reused
 
 
 def compute(spec: Spec, task: Task, last: Result | None = None) -> Result:

@@ -57,6 +57,8 @@ class Result:
     copying: float | None = None
     offset: int = 0
     formula: Formula | None = None
+    eigen_note: str = ""  # under the eigenvalues: "Re λ > 0 copies"
+    source: object = None  # what the numbers were computed from: equal -> the result is reused
 
 
 def compute(spec: Spec, task: Task, last: Result | None = None) -> Result:

@@ -60,6 +60,8 @@ class Result:
     x_title: str
     names: tuple[str, str, str]  # of response, direct, tangent: "rerun", "direct line (norm frozen)", "tangent at 1"
     choices: tuple[tuple[str, Component], ...]  # components to choose from, with the words to show
+    baseline: str = "zero"  # in use: an edit of the component keeps its own, whatever the spec says
+    positions: tuple[int, ...] | None = None  # head scene: in use, None = all
 
 
 def compute(spec: Spec, task: Task, last: Result | None = None) -> Result:

@@ -117,8 +117,10 @@ def resolve(scene: HeadScene) -> Focus:
     layer, head = _clamp(chosen.layer, config.n_layers), _clamp(chosen.head, config.n_heads)
     query = _place(chosen.query, trace.n_tokens)
     n_seen = query + 1 if config.causal else trace.n_tokens
-    key = _most_seen(trace, layer, head, query=query) if chosen.key is None else min(
-        _place(chosen.key, trace.n_tokens), n_seen - 1
+    key = (
+        _most_seen(trace, layer, head, query=query)
+        if chosen.key is None
+        else min(_place(chosen.key, trace.n_tokens), n_seen - 1)
     )
     target = int(np.argmax(trace.logits(query))) if chosen.target is None else _clamp(chosen.target, config.d_vocab)
     foil = None if chosen.foil is None else _clamp(chosen.foil, config.d_vocab)

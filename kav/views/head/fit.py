@@ -12,13 +12,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from kav import smoother
-from kav.arrays import Array, to_host
+from kav.arrays import like, to_host
 from kav.effects.attribution import logit_direction
-from kav.model import attention
 from kav.model.edits import SetTemperature
-from kav.model.layers import normalise, rotary
+from kav.model.head import head_smoother, query_direction, slopes
 from kav.model.trace import Trace
-from kav.smoother import Smoother
 from kav.task import Task
 from kav.views.fit import Observations, Result, Row, Spec
 from kav.views.head.messages import messages, score_title
@@ -79,7 +77,7 @@ def _result(scene: HeadScene, focus: Focus, now: Picture, *, before: Picture | N
         labels=labels,
         selected=focus.key,
         curve_at=t,
-        curve_f=curve(scene.trace, focus, now, towards=towards, t=t),
+        curve_f=curve(scene.trace, focus, now, towards=towards, query_at=query_at, t=t),
         query_at=query_at,
         f=now.f,
         query_range=query_range,
@@ -99,43 +97,25 @@ def _result(scene: HeadScene, focus: Focus, now: Picture, *, before: Picture | N
     )
 
 
-def curve(trace: Trace, focus: Focus, now: Picture, *, towards: int | None, t: np.ndarray) -> np.ndarray:
+def curve(
+    trace: Trace, focus: Focus, now: Picture, *, towards: int | None, query_at: float, t: np.ndarray
+) -> np.ndarray:
     """Return f along the query's way from its own place (t = 0) to the other token's question (t = 1), (n_t,).
 
-    Scores are linear in the query, so two rows of scores give the whole line; an edit that moves the query is left
-    out of both, and edits of scores and masks are kept.
+    The run's own row stands at t = `query_at`, where an edit may have moved it; scores are linear in the query.
     """
-    start = _scores_of_question(trace, focus, focus.query)
-    end = start if towards is None else _scores_of_question(trace, focus, towards)
-    seen = (start > -np.inf) & (end > -np.inf)
-    slopes = np.where(seen, np.where(seen, end, 0.0) - np.where(seen, start, 0.0), 0.0)
-    scaled = now.responses * _edges(now)
-    whole = Smoother(lambda queries, keys: start[None, :], scaled, ("",), ("",) * len(start))
-    return np.asarray(whole.curve(0, slopes, t))
+    place = (focus.layer, focus.head)
+    responses = like(trace.resid_final, now.responses * _edges(now))
+    direction = query_direction(trace, *place, focus.query, focus.query if towards is None else towards)
+    moving = slopes(trace, *place, direction, query=focus.query)
+    moved = head_smoother(trace, *place, responses).curve(focus.query, moving, like(responses, t - query_at))
+    return to_host(moved).astype(np.float64)
 
 
 def _edges(now: Picture) -> np.ndarray:
     """What the weights were scaled by after the softmax: 1 unless an edge is edited."""
     raw = smoother.weights(now.scores[None, :])[0, :]
     return np.where(raw > 1e-12, now.weights / np.where(raw > 1e-12, raw, 1.0), 1.0)
-
-
-def _scores_of_question(trace: Trace, focus: Focus, position: int) -> np.ndarray:
-    """Scores of the row if the token at `position` asked, from the selected query's place; (n_tokens,), -inf masked."""
-    config, block = trace.model.config, trace.model.weights.blocks[focus.layer]
-    layer = trace.layers[focus.layer]
-    x = normalise(config, block.norm1, layer.resid_pre[position : position + 1, :])
-    table = rotary(config, trace.n_tokens, like_=x)
-    q = attention.asked_from(block, x, focus.head, table=table, query=focus.query)  # (1, d_head)
-    kv_head = config.kv_head(focus.head)
-    row: Array = attention.log_kernel(
-        config,
-        q[None, :, :],
-        layer.k[kv_head : kv_head + 1, :, :],
-        edits=trace.edits_of(focus.layer),
-        corner=(focus.head, focus.query, 0),
-    )
-    return to_host(row)[0, 0, :].astype(np.float64)
 
 
 def _beta(trace: Trace, focus: Focus) -> float:
@@ -211,7 +191,9 @@ def _rows(
     return (
         Row("query", "query", "query", f"t = {fixed(query_at)}", way, "query"),
         Row("curve", "curve", "f as it moves", "", "", "query"),
-        Row("key", "key", "observed key", f"s = {fixed(now.scores[key])}" if seen else "masked", str(labels[key]), "key"),
+        Row(
+            "key", "key", "observed key", f"s = {fixed(now.scores[key])}" if seen else "masked", str(labels[key]), "key"
+        ),
         Row("response", "response", "response", signed(now.responses[key]), f"its message to “{words}”"),
         Row("weight", "weight", "weight", share(float(now.weights[key])), "exp(s) / Σ exp(s)"),
         Row("prediction", "direct", "prediction f", signed(now.f), "Σ weight × response", "direct"),

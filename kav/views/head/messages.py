@@ -50,9 +50,7 @@ class Messages:
         return np.asarray(self.gain[:, None] * self.message[None, :] + self.shift[:, None])
 
 
-def messages(
-    trace: Trace, layer: int, head: int, *, direction: Array, queries: slice, weights: np.ndarray
-) -> Messages:
+def messages(trace: Trace, layer: int, head: int, *, direction: Array, queries: slice, weights: np.ndarray) -> Messages:
     """Return the messages of one head along a direction.
 
     Parameters

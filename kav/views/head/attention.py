@@ -1,0 +1,161 @@
+"""Attention, head scene: the selected head's matrix, weighted and shaded as asked, and all heads as thumbnails."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from kav.arrays import Array, to_host
+from kav.effects.attribution import logit_direction
+from kav.model import attention
+from kav.model.trace import Trace
+from kav.task import Task
+from kav.views.attention import Result, Spec, Thumb
+from kav.views.head.messages import dose_at, message_norms, messages
+from kav.views.head.shading import level, pool, shade
+from kav.views.predictions import token_labels
+from kav.views.scene import Focus, HeadScene, as_head, resolve
+from kav.views.words import Label, Piece, Reading, share, token_pieces, was
+
+THUMB = 64
+"""Most rows and columns of a thumbnail."""
+
+WHOLE = 256
+"""Prompts up to this length have their thumbnails pooled from whole patterns, longer ones from `THUMB` rows."""
+
+_ROLE_TEXTS = {
+    "previous": "previous-token score {} on this prompt",
+    "induction": "prefix matching {} on this prompt",
+    "duplicate": "duplicate-token score {} on this prompt",
+    "first token": "{} of the weight is on the first token",
+    "itself": "{} of the weight is on the token itself",
+}
+
+
+@dataclass(frozen=True)
+class Cells:
+    """What the matrix shows: values in a unit, the two ends of their colour bar, and which cells exist."""
+
+    values: np.ndarray
+    visible: np.ndarray
+    levels: tuple[float, float]
+    diverging: bool
+    unit: str = ""
+
+
+def compute(spec: Spec, task: Task, last: Result | None = None) -> Result:
+    """Return the matrix of the selected head and the mosaic; thumbnails of an unchanged run are reused."""
+    scene = as_head(spec.scene)
+    focus = resolve(scene)
+    trace = scene.trace
+    scores = trace.scores(focus.layer, focus.head).astype(np.float64)
+    weights = trace.pattern(focus.layer, focus.head).astype(np.float64)
+    task.report(0.3)
+    cells = _cells(spec, trace, focus, scores=scores, weights=weights)
+    same_run = last is not None and last.kind == "head" and last.thumbs_of is trace
+    thumbs = last.thumbs if last is not None and same_run else mosaic(trace, task)
+    role = thumbs[focus.layer][focus.head]
+    labels = token_labels(trace)
+    shading = spec.shading if spec.stage == "pattern" else "linear"
+    return Result(
+        kind="head",
+        reading=_reading(scene, focus, weights[focus.query], labels=labels),
+        query_labels=labels,
+        key_labels=labels,
+        values=np.where(cells.visible, cells.values, 0.0),
+        shade=shade(cells.values, cells.visible, shading=shading, top=cells.levels[1]),
+        visible=cells.visible,
+        levels=cells.levels,
+        diverging=cells.diverging,
+        scores=scores,
+        weights=weights,
+        query=focus.query,
+        key=focus.key,
+        thumbs=thumbs,
+        layer=focus.layer,
+        head=focus.head,
+        role=role.role,
+        role_text=_ROLE_TEXTS.get(role.role, "no single pattern on this prompt").format(share(role.score)),
+        unit=cells.unit,
+        thumbs_of=trace,
+    )
+
+
+def _cells(spec: Spec, trace: Trace, focus: Focus, *, scores: np.ndarray, weights: np.ndarray) -> Cells:
+    """The values of the chosen stage and weighting."""
+    visible = scores > -np.inf
+    if spec.stage != "pattern":
+        if spec.stage == "scores":
+            scores = trace.scores(focus.layer, focus.head, masked=False).astype(np.float64)
+            visible = np.ones_like(visible)
+        return _signed(scores, visible, "score")
+    if spec.weighting == "weight":
+        return Cells(weights, visible, (0.0, level(weights, visible, diverging=False, whole=1.0)), False)
+    rows = slice(0, trace.n_tokens)
+    if spec.weighting == "message":
+        dose = np.abs(dose_at(trace, focus.layer, focus.head, queries=rows))
+        values = weights * message_norms(trace, focus.layer, focus.head)[None, :] * dose[:, None]
+        return Cells(values, visible, (0.0, level(values, visible, diverging=False)), False, "|message|")
+    direction = logit_direction(trace.model, focus.target, focus.foil)
+    moved = messages(trace, focus.layer, focus.head, direction=direction, queries=rows, weights=weights)
+    return _signed(weights * moved.block(), visible, "logits")
+
+
+def _signed(values: np.ndarray, visible: np.ndarray, unit: str) -> Cells:
+    top = level(values, visible, diverging=True)
+    return Cells(values, visible, (-top, top), True, unit)
+
+
+def _reading(scene: HeadScene, focus: Focus, row: np.ndarray, *, labels: tuple[Label, ...]) -> Reading:
+    here = (
+        Piece(f"Head {focus.layer}.{focus.head} at "),
+        *token_pieces(labels[focus.query], "query"),
+    )
+    if not row.any():
+        return *here, Piece(" looks at nothing: every key is masked")
+    best = int(np.argmax(row))
+    looks = (*token_pieces(labels[best], "key" if best == focus.key else ""), Piece(f" ({share(float(row[best]))})"))
+    if scene.before is None:
+        return *here, Piece(" looks at "), *looks
+    old = scene.before.pattern(focus.layer, focus.head, slice(focus.query, focus.query + 1))[0, :]
+    most = int(np.argmax(old))
+    return *here, Piece(" looks at "), *looks, was(f"{labels[most]} ({share(float(old[most]))})")
+
+
+def mosaic(trace: Trace, task: Task) -> tuple[tuple[Thumb, ...], ...]:
+    """Return a thumbnail of every head, [layer][head], with the role that suits it best on this prompt."""
+    from kav.circuits.head_scores import prompt_roles
+
+    roles = prompt_roles(trace)
+    rows = []
+    for layer in range(trace.model.config.n_layers):
+        cells = _pooled(trace, layer)
+        edited = {getattr(edit, "head", None) for edit in trace.edits_of(layer)}
+        rows.append(
+            tuple(
+                Thumb(layer, head, *roles[layer][head], cells[head], head in edited)
+                for head in range(trace.model.config.n_heads)
+            )
+        )
+        task.report(0.3 + 0.7 * (layer + 1) / trace.model.config.n_layers)
+    return tuple(rows)
+
+
+def _pooled(trace: Trace, layer: int) -> list[np.ndarray]:
+    """Patterns of all heads of a layer, small: pooled by maximum, long prompts from evenly spaced queries."""
+    step, config, edits = trace.layers[layer], trace.model.config, trace.edits_of(layer)
+    if trace.n_tokens <= WHOLE:
+        whole = to_host(attention.pattern(config, step.q, step.k, edits=edits))
+        return [pool(whole[head].astype(np.float64), THUMB) for head in range(config.n_heads)]
+    chosen = np.linspace(0, trace.n_tokens - 1, THUMB).astype(int)
+    parts = [to_host(_row(trace, layer, int(query)))[:, 0, :] for query in chosen]
+    rows = np.stack(parts, axis=1).astype(np.float64)  # (n_heads, THUMB, n_tokens)
+    return [pool(rows[head], THUMB) for head in range(config.n_heads)]
+
+
+def _row(trace: Trace, layer: int, query: int) -> Array:
+    """One row of every head's pattern, (n_heads, 1, n_tokens)."""
+    step = trace.layers[layer]
+    q = step.q[:, query : query + 1, :]
+    return attention.pattern(trace.model.config, q, step.k, edits=trace.edits_of(layer), corner=(0, query, 0))

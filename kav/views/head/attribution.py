@@ -1,0 +1,126 @@
+"""Attribution, head scene: the target's logit at the query as a sum of heads, embedding, MLPs and biases (T1, T3)."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from kav.effects.attribution import Attribution, attribution
+from kav.model.trace import Trace
+from kav.task import Task
+from kav.views.attribution import Part, Result, Spec
+from kav.views.predictions import predictions, token_label, vocabulary_label
+from kav.views.scene import Focus, HeadScene, as_head, resolve
+from kav.views.words import Piece, Reading, signed, token_pieces, was
+
+_KINDS = {"head": "head", "mlp": "mlp", "embedding": "embedding", "position": "embedding", "norm bias": "norm"}
+
+
+def compute(spec: Spec, task: Task, last: Result | None = None) -> Result:
+    """Return the parts of the target's logit (or logit difference) at the query, and the predictions there."""
+    scene = as_head(spec.scene)
+    focus = resolve(scene)
+    now = _attribution(scene.trace, focus)
+    task.report(0.5)
+    before = None if scene.before is None else _attribution(scene.before, focus)
+    return Result(
+        kind="head",
+        reading=_reading(scene, focus, now, before=before),
+        parts=_parts(scene, focus, now, before=before),
+        total=float(now.values.sum()),
+        total_before=None if before is None else float(before.values.sum()),
+        target=vocabulary_label(scene.base.model, focus.target),
+        read_at=token_label(scene.trace, focus.query),
+        unit="logits",
+        predictions=predictions(scene, focus),
+        lens=lens(scene.trace, focus.query, focus.target),
+        total_name="logit" if focus.foil is None else "logit difference",
+    )
+
+
+def _attribution(trace: Trace, focus: Focus) -> Attribution:
+    return attribution(trace, focus.query, focus.target, focus.foil)
+
+
+def _parts(scene: HeadScene, focus: Focus, now: Attribution, *, before: Attribution | None) -> tuple[Part, ...]:
+    """All parts by size, the sources of the selected head right after it; places of the bars filled in."""
+    old = {} if before is None else dict(zip(before.components, before.values.tolist(), strict=True))
+    rows, at = [], 0.0
+    for index in np.argsort(-np.abs(now.values), kind="stable"):
+        component, value = now.parts[index], float(now.values[index])
+        selected = component.kind == "head" and (component.layer, component.head) == (focus.layer, focus.head)
+        rows.append(
+            Part(
+                _KINDS.get(component.kind, "bias"),
+                component.name,
+                value,
+                at,
+                selected,
+                layer=component.layer,
+                head=component.head,
+                before=old.get(component.name),
+            )
+        )
+        if selected:
+            rows.extend(_sources(scene, focus, now, before=before, at=at))
+        at += value
+    return tuple(rows)
+
+
+def _sources(scene: HeadScene, focus: Focus, now: Attribution, *, before: Attribution | None, at: float) -> list[Part]:
+    """The selected head's value as the selected key's message and all others together."""
+    config = scene.trace.model.config
+    n_others = (focus.query if config.causal else scene.trace.n_tokens - 1) or 0
+    here = now.sources[focus.layer, focus.head]
+    old = None if before is None else before.sources[focus.layer, focus.head]
+    value = float(here[focus.key])
+    label = token_label(scene.trace, focus.key)
+    place = {"layer": focus.layer, "head": focus.head}
+    rows = [
+        Part(
+            "source",
+            f"from {label}",
+            value,
+            at,
+            label=label,
+            is_key=True,
+            index=focus.key,
+            before=None if old is None else float(old[focus.key]),
+            **place,
+        )
+    ]
+    if n_others:
+        rest = None if old is None else float(old.sum() - old[focus.key])
+        name = f"from {n_others} other key{'s' if n_others > 1 else ''}"
+        rows.append(Part("other-sources", name, float(here.sum()) - value, at + value, before=rest, **place))
+    return rows
+
+
+def lens(trace: Trace, position: int, target: int) -> np.ndarray:
+    """Return the target's log-probability read from the stream entering each layer, and after the last, (n_layers + 1,).
+
+    References
+    ----------
+    nostalgebraist 2020, "interpreting GPT: the logit lens".
+    """
+    from kav.arrays import namespace, to_host
+
+    streams = [trace.resid_pre(layer)[position : position + 1, :] for layer in range(trace.model.config.n_layers + 1)]
+    logits = to_host(trace.model.unembed(namespace(streams[0]).concat(streams, axis=0))).astype(np.float64)
+    largest = logits.max(axis=-1)
+    total = largest + np.log(np.exp(logits - largest[:, None]).sum(axis=-1))
+    return np.asarray(logits[:, target] - total)
+
+
+def _reading(scene: HeadScene, focus: Focus, now: Attribution, *, before: Attribution | None) -> Reading:
+    model = scene.base.model
+    foil = () if focus.foil is None else (Piece(" minus "), *token_pieces(vocabulary_label(model, focus.foil)))
+    return (
+        Piece(f"Head {focus.layer}.{focus.head} moves "),
+        Piece(signed(float(now.heads[focus.layer, focus.head])), "direct", strong=True),
+        Piece(" of "),
+        Piece(signed(now.total), strong=True),
+        Piece(" logits of "),
+        *token_pieces(vocabulary_label(model, focus.target), "target"),
+        *foil,
+        *([] if before is None else [was(signed(before.total))]),
+    )

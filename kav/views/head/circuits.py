@@ -1,0 +1,148 @@
+"""Circuits, head scene: W_OV and W_QK of the head, their spectrum, and their tables over the prompt's tokens (C1, C2).
+
+Weights and tokens only: no edit changes anything here, and the panel shows that by staying as it is.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from kav.circuits.factored import Factored, positive_share
+from kav.circuits.qk_ov import copying_eigenvalues, ov, ov_table, qk, qk_table
+from kav.model.model import Model
+from kav.task import Task
+from kav.views.circuits import Result, Spec
+from kav.views.predictions import token_label, vocabulary_label
+from kav.views.scene import Focus, HeadScene, as_head, resolve
+from kav.views.words import Label, Piece, Reading, fixed, share, signed, token_pieces
+
+MOST_TOKENS = 24
+"""Most rows and columns of a token table."""
+
+COPIES, COPIES_IN_PART = 0.5, 0.2
+"""Copying scores from which a head is said to copy; independent matrices score near 0."""
+
+
+def compute(spec: Spec, task: Task, last: Result | None = None) -> Result:
+    """Return one circuit of the selected head; the last result itself if nothing it depends on has changed."""
+    scene = as_head(spec.scene)
+    focus = resolve(scene)
+    ids = table_tokens(scene, focus)
+    model = scene.base.model
+    offset = spec.offset if spec.circuit == "qk" and model.config.position == "rotary" else 0
+    query_token = scene.base.tokens.ids[focus.query]
+    row, column = _framed(scene, focus, ids, circuit=spec.circuit)
+    source = (model, focus.layer, focus.head, spec.circuit, spec.space, offset, ids, row, column, query_token)
+    if last is not None and last.kind == "head" and last.source == source:
+        return last
+    place = (focus.layer, focus.head)
+    circuit = qk(model, *place, offset) if spec.circuit == "qk" else ov(model, *place)
+    task.report(0.3)
+    by_tokens = spec.space == "tokens"
+    values = _table(model, place, ids, circuit=spec.circuit, offset=offset) if by_tokens else circuit.matrix()
+    task.report(0.6)
+    copying = copying_eigenvalues(model, *place) if spec.circuit == "ov" else None
+    labels = tuple(_label(scene, token) for token in ids)
+    return Result(
+        kind="head",
+        reading=_reading(spec, labels, values, row=row, copying=copying, circuit=circuit),
+        circuit=spec.circuit,
+        space=spec.space,
+        row_labels=labels if by_tokens else (),
+        column_labels=labels if by_tokens else (),
+        values=values,
+        level=float(np.abs(values).max()) or 1.0,
+        row=row if by_tokens else None,
+        column=column if by_tokens else None,
+        row_title=_titles(spec)[0],
+        column_title=_titles(spec)[1],
+        singular_values=circuit.svd()[1],
+        eigenvalues=circuit.eigenvalues() if copying is None else copying,
+        eigen_title="eigenvalues λ / |λ|max",
+        spectrum_title="singular values of " + ("W_QK" if spec.circuit == "qk" else "W_OV"),
+        symmetric_share=circuit.symmetric_share(),
+        copying=None if copying is None else float(positive_share(copying)),
+        offset=offset,
+        eigen_note="Re λ > 0 looks at its like" if copying is None else "Re λ > 0 copies",
+        source=source,
+    )
+
+
+def table_tokens(scene: HeadScene, focus: Focus) -> tuple[int, ...]:
+    """Return the ids of the tables: distinct tokens of the prompt in order; query, key and target are never cut off."""
+    tokens = scene.base.tokens.ids
+    needed = dict.fromkeys((tokens[focus.query], tokens[focus.key], focus.target))
+    distinct = list(dict.fromkeys((*tokens, focus.target)))
+    free = MOST_TOKENS - len(needed)
+    kept = set([token for token in distinct if token not in needed][:free]) | set(needed)
+    return tuple(token for token in distinct if token in kept)
+
+
+def _framed(scene: HeadScene, focus: Focus, ids: tuple[int, ...], *, circuit: str) -> tuple[int, int]:
+    """The framed row and column: the key's token and the target (OV), or the query's token and the key's (QK)."""
+    tokens = scene.base.tokens.ids
+    pair = (tokens[focus.query], tokens[focus.key]) if circuit == "qk" else (tokens[focus.key], focus.target)
+    return ids.index(pair[0]), ids.index(pair[1])
+
+
+def _table(model: Model, place: tuple[int, int], ids: tuple[int, ...], *, circuit: str, offset: int) -> np.ndarray:
+    return qk_table(model, *place, ids, offset) if circuit == "qk" else ov_table(model, *place, ids)
+
+
+def _titles(spec: Spec) -> tuple[str, str]:
+    if spec.space != "tokens":
+        return ("query side ↓", "key side →") if spec.circuit == "qk" else ("reads ↓", "writes →")
+    return ("query ↓", "key →") if spec.circuit == "qk" else ("reads ↓", "promotes →")
+
+
+def _label(scene: HeadScene, token: int) -> Label:
+    """The token as the prompt writes it where it first stands, without its position."""
+    ids = scene.base.tokens.ids
+    if token not in ids:
+        return vocabulary_label(scene.base.model, token)
+    found = token_label(scene.base, ids.index(token))
+    return Label(found.text, None, found.joined, found.exact)
+
+
+def _reading(
+    spec: Spec,
+    labels: tuple[Label, ...],
+    values: np.ndarray,
+    *,
+    row: int,
+    copying: np.ndarray | None,
+    circuit: Factored,
+) -> Reading:
+    if copying is not None:
+        return _copying_reading(float(positive_share(copying)))
+    if spec.space != "tokens":
+        return (
+            Piece("QK compares two spaces: "),
+            Piece(share(circuit.symmetric_share()), strong=True),
+            Piece(" of W_QK is symmetric, where 0.500 is no preference and 1.000 a kernel on one space"),
+        )
+    best = int(np.argmax(values[row]))
+    return (
+        Piece("QK, by embeddings alone: "),
+        *token_pieces(labels[row], "query"),
+        Piece(" scores highest with "),
+        *token_pieces(labels[best]),
+        Piece(" ("),
+        Piece(signed(float(values[row, best])), strong=True),
+        Piece(")"),
+    )
+
+
+def _copying_reading(score: float) -> Reading:
+    if score >= COPIES:
+        words = "OV copies: what it reads it promotes"
+    elif score >= COPIES_IN_PART:
+        words = "OV copies in part: some of what it reads it promotes"
+    elif score > -COPIES_IN_PART:
+        words = "OV does not copy: what it reads and what it promotes are different tokens"
+    elif score > -COPIES:
+        words = "OV suppresses in part: some of what it reads it makes less likely"
+    else:
+        words = "OV suppresses: what it reads it makes less likely"
+    text = f"+{fixed(score)}" if score > 0 else fixed(score)
+    return Piece(f"{words}. Copying score "), Piece(text, strong=True)

@@ -1,0 +1,264 @@
+"""Dose response, head scene: scale one component, run the model again, and watch the prediction (D1 to D4).
+
+The curve belongs to everything but the component's own dose, so that dragging the handle moves only the handle.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from kav.effects.dose import dose_response
+from kav.effects.metric import make_metric
+from kav.model.edits import Edit, ScaleHead, ScaleMlp
+from kav.model.trace import Trace, run
+from kav.task import Task
+from kav.views.dose import Component, Curve, Result, Spec
+from kav.views.predictions import token_label, vocabulary_label
+from kav.views.scene import Focus, HeadScene, as_head, resolve
+from kav.views.words import Piece, Reading, numbers, share, token_pieces
+
+LOWEST, HIGHEST = -1.0, 3.0
+N_EVEN = 81  # steps of 0.05: 0 and 1 are among the doses
+MOST_REFINED = 48
+BEND = 0.004  # of the curve's range: a second difference above it asks for more doses there
+
+THROUGH_OTHERS = 0.1  # direct share of the drop below which the effect goes through later layers
+HARDLY = 0.05  # of the value, or nats, below which a drop hardly matters
+
+_QUANTITIES = {
+    "logit": "logit",
+    "log_prob": "log-probability",
+    "prob": "probability",
+    "kl": "KL divergence",
+}
+
+
+@dataclass(frozen=True)
+class Scaled:
+    """What is scaled and how; `own` are the edits that say how much, `others` stay at every dose."""
+
+    component: Component
+    baseline: str
+    positions: tuple[int, ...] | None
+    dose: float
+    others: tuple[Edit, ...]
+
+    @property
+    def name(self) -> str:
+        """ "head 1.1" or "mlp 0"."""
+        return component_name(self.component)
+
+    def edit(self) -> ScaleHead | ScaleMlp:
+        """The component as an edit at dose 1."""
+        if self.component.head is None:
+            return ScaleMlp(self.component.layer, 1.0, self.baseline, self.positions)  # type: ignore[arg-type]
+        place = (self.component.layer, self.component.head)
+        return ScaleHead(*place, 1.0, self.baseline, self.positions)  # type: ignore[arg-type]
+
+
+def component_name(component: Component) -> str:
+    """Return what a component is called: "head 1.1", "mlp 0"."""
+    return f"mlp {component.layer}" if component.head is None else f"head {component.layer}.{component.head}"
+
+
+def compute(spec: Spec, task: Task, last: Result | None = None) -> Result:
+    """Return the curves and the handle; with an unchanged `curve_spec` the curves are those of the last result."""
+    scene = as_head(spec.scene)
+    focus = resolve(scene)
+    foil = focus.foil if spec.response == "logit" else None
+    scaled = _scaled(spec, scene, focus)
+    asked = (scene.base, scaled.others, scaled.edit(), spec.response, focus.query, focus.target, foil)
+    known = last is not None and last.kind == "head" and last.curve_spec == asked
+    curve = last.curve if last is not None and known else _curve(spec, scene, focus, scaled, foil=foil, task=task)
+    at_one = float(np.interp(1.0, curve.doses, curve.response))
+    moved = scaled.dose != 1.0
+    value = _value(spec, scene, focus, foil=foil) if moved else at_one
+    return Result(
+        kind="head",
+        reading=_reading(spec, scene, focus, scaled, curve=curve),
+        component=scaled.component,
+        component_text=scaled.name,
+        curve=curve,
+        curve_spec=asked,
+        dose=scaled.dose,
+        value=value,
+        before=at_one if moved else None,
+        y_range=y_range(curve),
+        y_title=_y_title(spec, scene, focus),
+        x_title=f"dose: scale on {scaled.name} →",
+        names=("rerun", "direct line (norm frozen)", "tangent at 1"),
+        choices=choices(scene, focus),
+        baseline=scaled.baseline,
+        positions=scaled.positions,
+    )
+
+
+def _scaled(spec: Spec, scene: HeadScene, focus: Focus) -> Scaled:
+    """The component: as asked, else the one edited last, else the selected head; an edit keeps how it scales."""
+    component = spec.component or _edited_last(scene) or Component(focus.layer, focus.head)
+    component = _existing(component, scene)
+    own = [edit for edit in scene.edits if _scales(edit, component)]
+    others = tuple(edit for edit in scene.edits if not _scales(edit, component))
+    positions = (focus.query,) if spec.scope == "query" else None
+    if not own:
+        return Scaled(component, spec.baseline, positions, 1.0, others)
+    return Scaled(component, own[-1].baseline, own[-1].positions, own[-1].scale, others)  # type: ignore[attr-defined]
+
+
+def _edited_last(scene: HeadScene) -> Component | None:
+    found = [edit for edit in scene.edits if isinstance(edit, ScaleHead | ScaleMlp)]
+    return Component(found[-1].layer, getattr(found[-1], "head", None)) if found else None
+
+
+def _existing(component: Component, scene: HeadScene) -> Component:
+    config = scene.base.model.config
+    layer = min(max(component.layer, 0), config.n_layers - 1)
+    if component.head is None and not config.attention_only:
+        return Component(layer)
+    return Component(layer, min(max(component.head or 0, 0), config.n_heads - 1))
+
+
+def _scales(edit: Edit, component: Component) -> bool:
+    if component.head is None:
+        return isinstance(edit, ScaleMlp) and edit.layer == component.layer
+    return isinstance(edit, ScaleHead) and (edit.layer, edit.head) == (component.layer, component.head)
+
+
+def _curve(spec: Spec, scene: HeadScene, focus: Focus, scaled: Scaled, *, foil: int | None, task: Task) -> Curve:
+    """Even doses first, then more where the response bends."""
+    model, tokens = scene.base.model, scene.base.tokens
+    base = run(model, tokens, scaled.others, base=scene.base) if scaled.others else scene.base
+
+    def measure(doses: np.ndarray, part: Task) -> Curve:
+        found = dose_response(
+            model,
+            tokens,
+            scaled.edit(),
+            doses,
+            target=focus.target,
+            foil=foil,
+            metric=spec.response,
+            position=focus.query,
+            edits=scaled.others,
+            base=base,
+            task=part,
+        )
+        return Curve(found.doses, found.response, found.direct, found.tangent)
+
+    even = measure(np.linspace(LOWEST, HIGHEST, N_EVEN), task)
+    more = bends(even.doses, even.response)
+    return merged(even, measure(more, task)) if len(more) else even
+
+
+def bends(doses: np.ndarray, response: np.ndarray) -> np.ndarray:
+    """Return doses to add: midpoints beside those where the response's second difference is largest."""
+    whole = float(response.max() - response.min())
+    bend = np.abs(np.diff(response, 2))
+    wanted = np.flatnonzero(bend > BEND * whole) if whole > 0 else np.array([], dtype=int)
+    strongest = wanted[np.argsort(-bend[wanted], kind="stable")][: MOST_REFINED // 2]
+    left = np.unique(np.concatenate([strongest, strongest + 1]))
+    return np.asarray((doses[left] + doses[left + 1]) / 2)
+
+
+def merged(one: Curve, other: Curve) -> Curve:
+    """Return two curves as one, by dose."""
+    doses = np.concatenate([one.doses, other.doses])
+    order = np.argsort(doses, kind="stable")
+    return Curve(
+        doses[order],
+        np.concatenate([one.response, other.response])[order],
+        np.concatenate([one.direct, other.direct])[order],
+        np.concatenate([one.tangent, other.tangent])[order],
+    )
+
+
+def _value(spec: Spec, scene: HeadScene, focus: Focus, *, foil: int | None) -> float:
+    """The response of the run at hand: where the handle is."""
+    logits, intact = _logits(scene.trace, focus.query), _logits(scene.base, focus.query)
+    metric = make_metric(spec.response, focus.target, foil, logits=logits[0, :], intact=intact[0, :])
+    return float(metric.values(logits)[0])
+
+
+def _logits(trace: Trace, position: int) -> np.ndarray:
+    return trace.model.unembed(trace.resid_final[position : position + 1, :])
+
+
+def y_range(curve: Curve) -> tuple[float, float]:
+    """Return the range of the plot: the rerun's, opened towards the other two curves by at most 70 % of itself."""
+    low, high = float(curve.response.min()), float(curve.response.max())
+    whole = high - low
+    if whole < 1e-9:
+        return low - 0.5, high + 0.5
+    others = np.concatenate([curve.direct, curve.tangent])
+    bottom = max(float(others.min()), low - 0.7 * whole)
+    top = min(float(others.max()), high + 0.7 * whole)
+    return min(low, bottom) - 0.05 * whole, max(high, top) + 0.05 * whole
+
+
+def _y_title(spec: Spec, scene: HeadScene, focus: Focus) -> Reading:
+    model = scene.base.model
+    if spec.response == "kl":
+        return (Piece("↑ KL divergence from the model as it is, nats"),)
+    target = token_pieces(vocabulary_label(model, focus.target), "target")
+    if spec.response == "logit" and focus.foil is not None:
+        foil = token_pieces(vocabulary_label(model, focus.foil))
+        return Piece("↑ logit difference "), *target, Piece(" minus "), *foil
+    return Piece(f"↑ {_QUANTITIES[spec.response]} of "), *target
+
+
+def choices(scene: HeadScene, focus: Focus) -> tuple[tuple[str, Component], ...]:
+    """Return every head and MLP with its name, the selected head first and named so."""
+    config = scene.base.model.config
+    selected = Component(focus.layer, focus.head)
+    rest = [Component(layer, head) for layer in range(config.n_layers) for head in range(config.n_heads)]
+    if not config.attention_only:
+        rest += [Component(layer) for layer in range(config.n_layers)]
+    named = [(component_name(part), part) for part in rest if part != selected]
+    return (f"{component_name(selected)} (selected)", selected), *named
+
+
+def _reading(spec: Spec, scene: HeadScene, focus: Focus, scaled: Scaled, *, curve: Curve) -> Reading:
+    """Whether it matters, by what happens at dose 0."""
+    at = {place: int(np.argmin(np.abs(curve.doses - place))) for place in (0.0, 1.0)}
+    value, removed = float(curve.response[at[1.0]]), float(curve.response[at[0.0]])
+    direct = float(curve.direct[at[0.0]])
+    drop, direct_drop = value - removed, value - direct
+    texts = (
+        [share(v) for v in (value, removed, direct)] if spec.response == "prob" else numbers((value, removed, direct))
+    )
+    floor = HARDLY if spec.response in ("kl", "log_prob") else HARDLY * abs(value)
+    if abs(drop) >= floor and abs(direct_drop) < THROUGH_OTHERS * abs(drop):
+        return (
+            Piece("Yes, through later heads: direct line "),
+            Piece(texts[2], "direct", strong=True),
+            Piece(", rerun "),
+            Piece(texts[1], strong=True),
+            Piece(" at dose 0"),
+        )
+    before, after = _verb(scaled)
+    quantity = "logit difference" if spec.response == "logit" and focus.foil is not None else _QUANTITIES[spec.response]
+    where = () if scaled.positions is None else (Piece(" at "), *_places(scene, scaled.positions))
+    return (
+        Piece(f"{'Hardly' if abs(drop) < floor else 'Yes'}: {before}"),
+        Piece(scaled.name, strong=True),
+        *where,
+        Piece(f"{after} takes the {quantity} from {texts[0]} to "),
+        Piece(texts[1], strong=True),
+        Piece("; direct line says "),
+        Piece(texts[2], "direct", strong=True),
+    )
+
+
+def _verb(scaled: Scaled) -> tuple[str, str]:
+    """Words around the component at dose 0."""
+    return {"mean": ("holding ", " at its mean"), "resample": ("shuffling ", "")}.get(
+        scaled.baseline, ("removing ", "")
+    )
+
+
+def _places(scene: HeadScene, positions: tuple[int, ...]) -> Reading:
+    if len(positions) == 1:
+        return token_pieces(token_label(scene.base, positions[0]))
+    return (Piece(f"{len(positions)} positions"),)
