@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
+from PySide6.QtCore import QObject
 from PySide6.QtGui import QAction, QKeySequence
-from PySide6.QtWidgets import QMenu, QMenuBar, QWidget
+from PySide6.QtWidgets import QMenu, QMenuBar
 
 
 @dataclass(frozen=True)
 class Command:
-    """One command: where it is in the menus, its words, its keys, and the name of the window's slot that does it."""
+    """One command: its place in the menus, its words and keys, and the slot of `Commands` that does it."""
 
     name: str  # objectName of the action
     menu: str
@@ -37,9 +37,7 @@ COMMANDS: tuple[Command, ...] = (
     Command("view.forward", "View", "Forward", "forward", "Alt+Right", group=1),
     Command("view.light", "View", "Light", "use_light_theme", checkable=True, group=2),
     Command("view.dark", "View", "Dark", "use_dark_theme", "Ctrl+D", checkable=True, group=2),
-    Command(
-        "view.reset", "View", "Reset layout", "reset_layout", "Ctrl+Shift+R", "All panels in their places", group=3
-    ),
+    Command("view.reset", "View", "Reset layout", "reset_layout", "Ctrl+Shift+R", "Panels in their places", group=3),
     Command("model.bundled", "Model", "Bundled induction model", "open_bundled", tip="The model of the first start"),
     Command("model.next_head", "Model", "Next head", "next_head", "Ctrl+Down", group=1),
     Command("model.previous_head", "Model", "Previous head", "previous_head", "Ctrl+Up", group=1),
@@ -62,8 +60,8 @@ PANEL_KEYS: tuple[tuple[str, str], ...] = (
 )
 
 
-def build_menus(bar: QMenuBar, window: QWidget, commands: tuple[Command, ...] = COMMANDS) -> dict[str, QAction]:
-    """Fill the menu bar and return the actions by name; each triggers the window's method of the command's slot."""
+def build_menus(bar: QMenuBar, target: QObject, commands: tuple[Command, ...] = COMMANDS) -> dict[str, QAction]:
+    """Fill the menu bar and return the actions by name; each triggers the target's method of the command's slot."""
     actions: dict[str, QAction] = {}
     menus: dict[str, QMenu] = {}
     groups: dict[str, int] = {}
@@ -75,18 +73,18 @@ def build_menus(bar: QMenuBar, window: QWidget, commands: tuple[Command, ...] = 
         elif groups[command.menu] != command.group:
             menu.addSeparator()
         groups[command.menu] = command.group
-        actions[command.name] = _action(command, window, getattr(window, command.slot))
+        actions[command.name] = _action(command, target)
         menu.addAction(actions[command.name])
     return actions
 
 
-def _action(command: Command, window: QWidget, slot: Callable[[], object]) -> QAction:
-    action = QAction(command.text, window)
+def _action(command: Command, target: QObject) -> QAction:
+    action = QAction(command.text, target)
     action.setObjectName(command.name)
     action.setCheckable(command.checkable)
     if command.keys:
         action.setShortcut(QKeySequence(command.keys))
     action.setToolTip(command.tip or command.text)
     action.setStatusTip(command.tip)
-    action.triggered.connect(slot)
+    action.triggered.connect(getattr(target, command.slot))
     return action

@@ -1,4 +1,4 @@
-"""What undo and redo walk through: the edits of the model and the state of the regression scene, as one frozen value."""
+"""What undo and redo walk through: the edits of the model and the regression scene, as one frozen value."""
 
 from __future__ import annotations
 

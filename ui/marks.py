@@ -36,9 +36,7 @@ def mark_width(kind: str, r: float = 4.5) -> float:
 
 def mark_color(kind: str, theme: Theme | None = None) -> QColor:
     """Return the colour of a kind of mark."""
-    return QColor(
-        getattr(theme or current(), _KINDS[kind][0] if kind in _KINDS else "ink")
-    )
+    return QColor(getattr(theme or current(), _KINDS[kind][0] if kind in _KINDS else "ink"))
 
 
 def paint_mark(
@@ -85,9 +83,7 @@ def _fill(kind: str) -> Callable[[QPainter, QPointF, float, QColor], None]:
     return paint
 
 
-def _line(
-    width: float, dashes: list[float] | None = None
-) -> Callable[[QPainter, QPointF, float, QColor], None]:
+def _line(width: float, dashes: list[float] | None = None) -> Callable[[QPainter, QPointF, float, QColor], None]:
     def paint(painter: QPainter, at: QPointF, r: float, color: QColor) -> None:
         pen = QPen(color, width, Qt.PenStyle.SolidLine, Qt.PenCapStyle.FlatCap)
         if dashes:
@@ -103,9 +99,7 @@ def _response(painter: QPainter, at: QPointF, r: float, color: QColor) -> None:
     painter.setPen(QPen(color, 1.3, Qt.PenStyle.SolidLine, Qt.PenCapStyle.FlatCap))
     top = QPointF(at.x(), at.y() - 1.3 * r)
     painter.drawLine(QPointF(at.x(), at.y() + 1.3 * r), top)
-    painter.drawPolyline(
-        [top + QPointF(-0.65 * r, 0.7 * r), top, top + QPointF(0.65 * r, 0.7 * r)]
-    )
+    painter.drawPolyline([top + QPointF(-0.65 * r, 0.7 * r), top, top + QPointF(0.65 * r, 0.7 * r)])
 
 
 def _weight(painter: QPainter, at: QPointF, r: float, color: QColor) -> None:
@@ -122,9 +116,7 @@ def _curve(painter: QPainter, at: QPointF, r: float, color: QColor) -> None:
         at + QPointF(-0.1 * r, 0.9 * r),
         at + QPointF(1.6 * r, 0.9 * r),
     )
-    painter.strokePath(
-        path, QPen(color, 2.0, Qt.PenStyle.SolidLine, Qt.PenCapStyle.FlatCap)
-    )
+    painter.strokePath(path, QPen(color, 2.0, Qt.PenStyle.SolidLine, Qt.PenCapStyle.FlatCap))
 
 
 def _kernel(painter: QPainter, at: QPointF, r: float, color: QColor) -> None:
@@ -145,9 +137,7 @@ def _kernel(painter: QPainter, at: QPointF, r: float, color: QColor) -> None:
 
 def _edited(painter: QPainter, at: QPointF, r: float, color: QColor) -> None:
     path = QPainterPath()
-    path.addRoundedRect(
-        QRectF(at.x() - 1.6 * r, at.y() - 1.15 * r, 3.2 * r, 2.3 * r), 3, 3
-    )
+    path.addRoundedRect(QRectF(at.x() - 1.6 * r, at.y() - 1.15 * r, 3.2 * r, 2.3 * r), 3, 3)
     painter.fillPath(path, QBrush(color))
 
 

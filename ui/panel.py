@@ -8,12 +8,13 @@ in `ui.panels.PANELS`.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from types import ModuleType
 from typing import Any, ClassVar
 
 from PySide6.QtCore import QEvent, QPoint, Qt, Signal
 from PySide6.QtGui import QGuiApplication, QKeyEvent
-from PySide6.QtWidgets import QFileDialog, QFrame, QHBoxLayout, QMenu, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QFileDialog, QHBoxLayout, QMenu, QWidget
 
 from kav.errors import KavError
 from kav.views.words import plain
@@ -22,11 +23,11 @@ from .export import export
 from .feed import Feed
 from .session import Session
 from .stage import Stage
-from .widgets.card import CardFooter, CardHeader
+from .widgets.card import CardBody, CardFooter, CardHeader
 from .widgets.formula_card import FormulaCard
 
 
-class Panel(QFrame):
+class Panel(CardBody):
     """Base of all panels: the body and footer of a card; its header is the title bar of the dock.
 
     Signals
@@ -45,31 +46,27 @@ class Panel(QFrame):
     depends_on_run: ClassVar[bool] = True  # False: weights only, so edits leave the panel as it is
 
     def __init__(self, session: Session, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+        super().__init__(parent, name=f"{self.name}.panel")
         self.session = session
-        self.setObjectName(f"{self.name}.panel")
-        self.setProperty("card", "body")
         self.setAccessibleName(self.question)
         self.compact = False
         self.error: BaseException | None = None
         self.empty = ("Nothing to show yet", "Open a model, or type a prompt above.")
-        self._kind = ""
+        self._kind = session.kind
+        self._tabs: tuple[tuple[str, str], ...] = ()
         self.header = CardHeader(self.question, self.titles[session.kind], parent, name=f"{self.name}.header")
         self.body = QWidget(self)
-        self.stage = Stage(self.body, self)
+        self.stage = Stage(self.body, self, name=self.name)
         self._formulas = FormulaCard(self.stage, name=f"{self.name}.formulas")
         self.stage.set_cover(self._formulas)
-        self.footer_bar = CardFooter(self)
+        self.footer_bar = CardFooter(self, name=f"{self.name}.footer")
         self.footer: QHBoxLayout = self.footer_bar.row
-        column = QVBoxLayout(self)
-        column.setContentsMargins(1, 0, 1, 1)
-        column.setSpacing(0)
-        column.addWidget(self.stage, 1)
-        column.addWidget(self.footer_bar)
+        self.column.addWidget(self.stage, 1)
+        self.column.addWidget(self.footer_bar)
         self.build()
         self._feed = Feed(self.name, self.view, session, spec=self.spec, lane=self.lane, parent=self)
         self._wire()
-        self._on_scene_changed()
+        self.on_scene(self._kind)
         self._feed.set_active(False)  # until somebody sees the panel
 
     def _wire(self) -> None:
@@ -83,7 +80,7 @@ class Panel(QFrame):
         self.header.formulaRequested.connect(self.toggle_formulas)
         self.header.maximiseRequested.connect(self._on_header_maximise_requested)
         self.header.menuRequested.connect(self._on_header_menu_requested)
-        self.header.tabRequested.connect(self.tabRequested)
+        self.header.tabChanged.connect(self.tabRequested)
         self._formulas.copyRequested.connect(self.copy_as_python)
         self.session.sceneChanged.connect(self._on_scene_changed)
 
@@ -188,9 +185,20 @@ class Panel(QFrame):
         kind = self.session.kind
         if kind != self._kind:
             self._kind = kind
-            self.header.set_name(self.titles[kind])
+            self._show_titles()
             self._formulas.hide()
             self.on_scene(kind)
+
+    def set_tabs(self, tabs: Sequence[tuple[str, str]]) -> None:
+        """Show the questions of cards that share one place as tabs; () = the panel's own question."""
+        self._tabs = tuple(tabs)
+        self._show_titles()
+
+    def _show_titles(self) -> None:
+        if self._tabs:
+            self.header.set_tabs(self._tabs, self.name)
+        else:
+            self.header.set_title(self.question, self.titles[self._kind])
 
     # --- header and keyboard -------------------------------------------------------------------------------------
 

@@ -9,25 +9,14 @@ import traceback
 from typing import Any
 
 from PySide6.QtCore import QTimer, Signal
-from PySide6.QtGui import QColor, QPainter, QPaintEvent, QResizeEvent
+from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QWidget
 
 from kav.errors import KavError
 
-from . import theme
-from .widgets.states import BusyPill, EmptyState, ErrorCard, ProgressLine
+from .widgets.states import BusyPill, EmptyState, ErrorCard, ProgressLine, Veil
 
 BUSY_AFTER = 150  # ms; shorter waits are not worth a change of the picture
-DIMMED = 0.65  # share of the panel colour over the picture
-
-
-class _Veil(QWidget):
-    """Dims the picture to 35 %."""
-
-    def paintEvent(self, event: QPaintEvent) -> None:
-        colour = QColor(theme.current().panel)
-        colour.setAlphaF(DIMMED)
-        QPainter(self).fillRect(self.rect(), colour)
 
 
 class Stage(QWidget):
@@ -42,20 +31,20 @@ class Stage(QWidget):
     retryRequested = Signal()
     wayOutTaken = Signal(object)
 
-    def __init__(self, picture: QWidget, parent: QWidget) -> None:
+    def __init__(self, picture: QWidget, parent: QWidget, *, name: str) -> None:
         super().__init__(parent)
         self._picture = picture
         picture.setParent(self)
         self._cover: QWidget | None = None
         self._way_out_value: Any = None
         self._drawn = False
-        self.empty = EmptyState(self)
-        self.veil = _Veil(self)
-        self.error = ErrorCard(self)
-        self.busy = BusyPill(self)
-        self.progress = ProgressLine(self)
-        for widget in (self.empty, self.veil, self.error, self.busy, self.progress):
-            widget.hide()
+        self.empty = EmptyState(self, name=f"{name}.empty")
+        self.empty.hide()
+        self.busy = BusyPill(self, name=f"{name}.busy")
+        self.error = ErrorCard(self, name=f"{name}.error")
+        self._busy_veil = Veil(self, self.busy, margin=40)
+        self._error_veil = Veil(self, self.error, margin=1)
+        self.progress = ProgressLine(self, name=f"{name}.progress")
         self.busy.cancelRequested.connect(self.cancelRequested)
         self.error.wayOutRequested.connect(self._on_error_way_out_requested)
         self._timer = QTimer(self, singleShot=True, interval=BUSY_AFTER)
@@ -70,15 +59,14 @@ class Stage(QWidget):
         """Show the picture alone."""
         self._drawn = True
         self._picture.show()
-        for widget in (self.empty, self.veil, self.error):
-            widget.hide()
+        self.empty.hide()
+        self._error_veil.set_shown(False)
 
     def show_empty(self, what: str, how: str) -> None:
         """Say what to do, and how; there is no picture to show."""
         self._drawn = False
         self._picture.hide()
-        self.veil.hide()
-        self.error.hide()
+        self._error_veil.set_shown(False)
         self.empty.set_text(what, how)
         self.empty.show()
 
@@ -92,42 +80,34 @@ class Stage(QWidget):
             details = "".join(traceback.format_exception(error))
             way_out = way_out or "Try again"
         behind = "The picture behind is the last good one." if self._drawn else ""
-        self.error.set_error(message, consequence=behind, way_out=way_out, details=details)
+        self.error.set_error(message, behind, way_out=way_out, details=details)
         self.empty.hide()
-        self.veil.setVisible(self._drawn)
-        self.error.show()
-        self.error.raise_()
-        self._place()
+        self._error_veil.set_shown(True)
 
     def clear_error(self) -> None:
         """Take the refusal away."""
-        self.error.hide()
-        self.veil.hide()
+        self._error_veil.set_shown(False)
 
     def set_busy(self, busy: bool) -> None:
         """Dim the picture when the wait is worth it; live drags never show it."""
         if busy:
+            self.busy.set_text("Computing")
             self._timer.start()
             return
         self._timer.stop()
-        if self.busy.isVisible():
-            self.veil.setVisible(self.error.isVisible())
-        self.busy.hide()
-        self.progress.hide()
+        self._busy_veil.set_shown(False)
+        self.progress.set_fraction(None)
 
     def set_progress(self, fraction: float, text: str) -> None:
         """Say how far the running computation is."""
-        self.progress.set_fraction(fraction)
+        if self._busy_veil.isVisible():
+            self.progress.set_fraction(fraction)
         self.busy.set_text(text or "Computing")
-        self._place()
 
     def _on_timer_timeout(self) -> None:
-        self.veil.setVisible(self._drawn)
-        self.progress.show()
-        self.busy.show()
-        for widget in (self.progress, self.busy):
-            widget.raise_()
-        self._place()
+        self._busy_veil.set_shown(True)
+        self.progress.set_fraction(0.0)
+        self.progress.raise_()
 
     def _on_error_way_out_requested(self) -> None:
         self.clear_error()
@@ -139,18 +119,7 @@ class Stage(QWidget):
     def resizeEvent(self, event: QResizeEvent) -> None:
         """Give every layer its place."""
         super().resizeEvent(event)
-        self._place()
-
-    def _place(self) -> None:
-        whole = self.rect()
-        for widget in (self._picture, self.empty, self.veil, self._cover):
+        for widget in (self._picture, self.empty, self._cover):
             if widget is not None:
-                widget.setGeometry(whole)
-        self.progress.setGeometry(0, 0, self.width(), self.progress.sizeHint().height())
-        for widget in (self.error, self.busy):
-            size = widget.sizeHint().boundedTo(self.size())
-            if widget is self.error:
-                size.setWidth(max(self.width() - 2, 0))
-            widget.setGeometry(
-                (self.width() - size.width()) // 2, (self.height() - size.height()) // 2, *size.toTuple()
-            )
+                widget.setGeometry(self.rect())
+        self.progress.setGeometry(0, 0, self.width(), self.progress.height())

@@ -74,9 +74,7 @@ def _theme(name: str, table: str, sequential: str, diverging: str) -> Theme:
         "sequential": tuple(sequential.split()),
         "diverging": tuple(diverging.split()),
     }
-    return Theme(
-        name=name, dark=name == "dark", positive=colours["target"], **colours, **stops
-    )
+    return Theme(name=name, dark=name == "dark", positive=colours["target"], **colours, **stops)
 
 
 LIGHT = _theme(
@@ -158,10 +156,7 @@ def palette(theme: Theme) -> QPalette:
 
 def register_fonts() -> None:
     """Make the bundled typeface known to Qt; harmless to repeat."""
-    if (
-        "Inter" in QFontDatabase.families()
-        and QFontDatabase.weight("Inter", "SemiBold") > 0
-    ):
+    if "Inter" in QFontDatabase.families() and QFontDatabase.weight("Inter", "SemiBold") > 0:
         return
     for path in sorted((RESOURCES / "fonts").glob("*.otf")):
         QFontDatabase.addApplicationFont(str(path))
@@ -208,14 +203,9 @@ def ink_on(color: QColor | str) -> QColor:
 
 def _lut(stops: Sequence[str], n: int) -> np.ndarray:
     """Return `n` colours at equal steps along the stops, straight lines in sRGB; shape (n, 4), uint8."""
-    table = np.asarray(
-        [QColor(stop).getRgb() for stop in stops], dtype=float
-    )  # (n_stops, 4)
+    table = np.asarray([QColor(stop).getRgb() for stop in stops], dtype=float)  # (n_stops, 4)
     places = np.linspace(0, len(stops) - 1, n)
-    columns = [
-        np.interp(places, np.arange(len(stops)), table[:, channel])
-        for channel in range(4)
-    ]
+    columns = [np.interp(places, np.arange(len(stops)), table[:, channel]) for channel in range(4)]
     return np.rint(np.stack(columns, axis=1)).astype(np.uint8)
 
 
@@ -253,8 +243,4 @@ def configure_pyqtgraph() -> None:
 def colours(theme: Theme) -> dict[str, str]:
     """Return the table of a theme: token -> colour."""
     values = {field.name: getattr(theme, field.name) for field in fields(theme)}
-    return {
-        name: value
-        for name, value in values.items()
-        if isinstance(value, str) and name != "name"
-    }
+    return {name: value for name, value in values.items() if isinstance(value, str) and name != "name"}

@@ -8,6 +8,7 @@ tabs. "Where does it look?" never stands alone: the card "Does it matter?" canno
 from __future__ import annotations
 
 import gc
+from itertools import pairwise
 from typing import Any
 
 from PySide6.QtCore import QSettings, Qt, QTimer
@@ -122,7 +123,7 @@ class Window(QMainWindow):
         self.addDockWidget(Qt.DockWidgetArea.TopDockWidgetArea, first)
         self.splitDockWidget(first, second, Qt.Orientation.Vertical)
         for row in ([first, *top], [second, *bottom]):
-            for left, right in zip(row, row[1:], strict=False):
+            for left, right in pairwise(row):
                 self.splitDockWidget(left, right, Qt.Orientation.Horizontal)
         for panel in self.panels.values():
             panel.set_compact(self.compact)
@@ -144,7 +145,7 @@ class Window(QMainWindow):
             dock.setVisible(name in shown)
             self.panels[name].set_maximised(name == self._maximised)
         for name in TABS:
-            self.panels[name].header.set_tabs(tabs, name)
+            self.panels[name].set_tabs(tabs)
 
     def _size_cards(self) -> None:
         rows = ROWS[self.compact]
