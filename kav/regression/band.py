@@ -6,6 +6,7 @@ Shapes: ``S (n, n)`` with the samples themselves as queries, ``y (n,)``, ``weigh
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,7 +14,9 @@ from array_api_compat import device
 
 from kav import smoother
 from kav.arrays import Array, namespace
-from kav.regression.fit import float64_arrays, observe
+from kav.regression.fit import Observed, float64_arrays, observe
+
+Weigh = Callable[[Array], Array]
 
 
 @dataclass(frozen=True)
@@ -24,30 +27,35 @@ class Spread:
     sigma: float
 
 
-def spread(S: Array, y: Array) -> Spread:
+def spread(observed: Observed, weigh: Weigh = smoother.weights) -> Spread:
     """Return degrees of freedom and residual standard deviation of a fit at its own samples.
 
     Parameters
     ----------
-    S : array, shape (n, n)
-        Smoother matrix with x_query = x.
-    y : array, shape (n,)
+    observed : Observed
+    weigh : callable
+        From log-kernel rows to weights, both (n_rows, n); another than the smoother's own where samples are scaled.
 
     Returns
     -------
     Spread
-        ``sigma^2 = sum (y - S y)^2 / (n - trace S)``.
+        ``sigma^2 = sum (y - S y)^2 / (n - trace S)``, over the samples that have a fit.
 
     References
     ----------
     Hastie and Tibshirani 1990, Generalized Additive Models, sections 3.5 and 3.8.
     """
-    xp = namespace(S, y)
-    n = int(y.shape[0])
-    dof = float(xp.linalg.trace(S)) if n else 0.0
-    left = n - dof
-    square = float(xp.sum((y - S @ y) ** 2)) if n else 0.0
-    return Spread(dof, math.sqrt(square / left) if left > 1e-9 * max(n, 1) else math.nan)
+    xp = namespace(observed.x)
+    dof, square, n_fitted = 0.0, 0.0, 0
+    for rows in observed.row_blocks(observed.n):
+        S = weigh(observed.log_kernel(observed.x[rows]))  # (n_rows, n)
+        fitted = xp.astype(xp.any(S != 0, axis=-1) & observed.seen[rows], S.dtype)
+        own = xp.eye(S.shape[0], observed.n, k=rows.start, dtype=S.dtype, device=device(S))
+        dof += float(xp.sum(S * own))
+        square += float(xp.sum(fitted * (observed.y[rows] - S @ observed.y) ** 2))
+        n_fitted += int(xp.sum(fitted))
+    left = n_fitted - dof
+    return Spread(dof, math.sqrt(square / left) if left > 1e-9 * max(n_fitted, 1) else math.nan)
 
 
 def standard_error(weights: Array, sigma: float) -> Array:
@@ -70,11 +78,4 @@ def degrees_of_freedom(x: Any, h: float, kernel: str = "gaussian") -> float:
         As in `fit`.
     """
     (x,) = float64_arrays(x=x)
-    observed = observe(x, namespace(x).zeros_like(x), h, kernel)
-    total = 0.0
-    xp = namespace(x)
-    for rows in observed.row_blocks(observed.n):
-        S = smoother.weights(observed.log_kernel(observed.x[rows]))
-        own = xp.eye(S.shape[0], observed.n, k=rows.start, dtype=S.dtype, device=device(x))
-        total += float(xp.sum(S * own))
-    return total
+    return spread(observe(x, namespace(x).zeros_like(x), h, kernel)).dof

@@ -35,6 +35,8 @@ class Kernel:
         Radius in u beyond which K is 0; inf if it never is.
     variance, roughness : float
         ``int u^2 K(u) du`` and ``int K(u)^2 du``; nan if K is no function of u.
+    formula : str
+        K up to a constant, as it is printed.
     long_title : str
         As it is shown in a sentence.
     aliases : tuple of str
@@ -47,6 +49,7 @@ class Kernel:
     support: float
     variance: float
     roughness: float
+    formula: str
     long_title: str = ""
     aliases: tuple[str, ...] = ()
 
@@ -131,16 +134,23 @@ def _bump(inner: int, outer: int, constant: float) -> Callable[[Array], Array]:
 
 
 _ROWS = (
-    Kernel("gaussian", "Gaussian", _log_gaussian, math.inf, 1.0, 1 / (2 * math.sqrt(math.pi))),
-    Kernel("epanechnikov", "Epanechn.", _bump(2, 1, 3 / 4), 1.0, 1 / 5, 3 / 5, long_title="Epanechnikov"),
-    Kernel("uniform", "uniform", _log_uniform, 1.0, 1 / 3, 1 / 2, aliases=("boxcar",)),
-    Kernel("triangular", "triangular", _bump(1, 1, 1.0), 1.0, 1 / 6, 2 / 3),
-    Kernel("biweight", "biweight", _bump(2, 2, 15 / 16), 1.0, 1 / 7, 5 / 7),
-    Kernel("triweight", "triweight", _bump(2, 3, 35 / 32), 1.0, 1 / 9, 350 / 429),
-    Kernel("tricube", "tricube", _bump(3, 3, 70 / 81), 1.0, 35 / 243, 175 / 247),
-    Kernel("laplace", "Laplace", _log_laplace, math.inf, 2.0, 1 / 4, aliases=("exponential",)),
+    Kernel("gaussian", "Gaussian", _log_gaussian, math.inf, 1.0, 1 / (2 * math.sqrt(math.pi)), "exp(−u²/2)"),
+    Kernel("epanechnikov", "Epanechn.", _bump(2, 1, 3 / 4), 1.0, 1 / 5, 3 / 5, "1 − u²", "Epanechnikov"),
+    Kernel("uniform", "uniform", _log_uniform, 1.0, 1 / 3, 1 / 2, "1", aliases=("boxcar",)),
+    Kernel("triangular", "triangular", _bump(1, 1, 1.0), 1.0, 1 / 6, 2 / 3, "1 − |u|"),
+    Kernel("biweight", "biweight", _bump(2, 2, 15 / 16), 1.0, 1 / 7, 5 / 7, "(1 − u²)²"),
+    Kernel("triweight", "triweight", _bump(2, 3, 35 / 32), 1.0, 1 / 9, 350 / 429, "(1 − u²)³"),
+    Kernel("tricube", "tricube", _bump(3, 3, 70 / 81), 1.0, 35 / 243, 175 / 247, "(1 − |u|³)³"),
+    Kernel("laplace", "Laplace", _log_laplace, math.inf, 2.0, 1 / 4, "exp(−|u|)", aliases=("exponential",)),
     Kernel(
-        "exp-dot-product", "exp-dot-product", None, math.inf, math.nan, math.nan, aliases=("exp_dot_product", "exp_dot")
+        "exp-dot-product",
+        "exp-dot-product",
+        None,
+        math.inf,
+        math.nan,
+        math.nan,
+        "exp(x·xᵢ/h²)",
+        aliases=("exp_dot_product", "exp_dot"),
     ),
 )
 

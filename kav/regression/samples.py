@@ -120,7 +120,7 @@ def _finite(x: float, y: float) -> tuple[float, float]:
     return float(x), float(y)
 
 
-def sine(n: int = 48, seed: int = 0) -> Samples:
+def sine(n: int = 48, seed: int = 4) -> Samples:
     """Return ``y = sin x`` with noise of standard deviation 0.3, x uniform on [0, 10]."""
     rng = np.random.default_rng(seed)
     x = np.sort(rng.uniform(0, 10, n))

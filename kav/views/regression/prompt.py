@@ -1,0 +1,39 @@
+"""The prompt bar, regression scene: the rug of the samples with weights as bars, and what the fit predicts."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from kav.regression.band import standard_error
+from kav.task import Task
+from kav.views.prompt import Result, Spec
+from kav.views.regression.at_query import AtQuery, Z, at_query, before, sample_name
+from kav.views.words import Label, Piece, Reading, fixed
+
+
+def compute(spec: Spec, task: Task, last: Result | None = None) -> Result:
+    """Return the rug and the prediction at the query."""
+    now, was = at_query(spec.scene), before(spec.scene)
+    return Result(
+        kind="regression",
+        labels=tuple(Label(f"x = {now.x_text(float(x))}", index) for index, x in enumerate(now.observed.x)),
+        weights=now.weights,
+        weights_before=None if was is None else was.weights,
+        key=now.selected,
+        edits_text=tuple(f"{sample_name(index)} × {fixed(scale)}" for index, scale in now.scene.doses),
+        x=now.scene.samples.x,
+        x_query=now.scene.x_query,
+        predicts=_predicts(now),
+    )
+
+
+def _predicts(now: AtQuery) -> Reading:
+    """`Predicts f(4.20) = −0.70 ± 0.22`."""
+    start = Piece(f"Predicts f({now.x_text(now.scene.x_query)}) ")
+    if math.isnan(now.f):
+        return (start, Piece("is undefined", strong=True))
+    error = Z * float(np.asarray(standard_error(now.weights, now.spread().sigma)))
+    sure: Reading = () if math.isnan(error) else (Piece(f" ± {fixed(error, now.y_decimals)}", "muted"),)
+    return (start, Piece("= "), Piece(now.y_text(now.f), "direct", strong=True), *sure)
