@@ -1,0 +1,182 @@
+"""Does it matter? Scale one component, rerun the model, and watch the prediction; the handle is an edit."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from PySide6.QtGui import QResizeEvent
+from PySide6.QtWidgets import QHBoxLayout
+
+from kav.model.edits import ScaleHead, ScaleMlp
+from kav.views import dose
+
+from ..panel import Panel
+from ..widgets.button import Button
+from ..widgets.card import Caption
+from ..widgets.combo import Combo
+from ..widgets.dose_plot import DosePlot
+from ..widgets.value_field import ValueField
+
+RESPONSES = (("logit", "logit"), ("log_prob", "log-probability"), ("prob", "probability"), ("kl", "KL"))
+BASELINES = (("zero", "zero"), ("mean", "mean"), ("resample", "resample"))
+SCOPES = (("all", "every position"), ("query", "this position"))
+WIDE = 640  # from this width on the footer has room for baseline and scope
+
+
+class DosePanel(Panel):
+    """The true rerun, the direct line and the tangent over the dose."""
+
+    name = "dose"
+    question = "Does it matter?"
+    titles: ClassVar[dict[str, str]] = {"head": "Dose response", "regression": "Dose response"}
+    view = dose
+    lane = "long"  # a curve is many reruns: it must never delay a drag
+
+    def build(self) -> None:
+        self._component: dose.Component | None = None
+        self._selected: tuple[int, int] | None = None
+        self.plot = DosePlot(self.body)
+        row = QHBoxLayout(self.body)
+        row.setContentsMargins(0, 0, 0, 0)
+        row.addWidget(self.plot)
+        self._build_footer()
+        self.plot.doseMoved.connect(self._on_dose_moved)
+        self.plot.dragEnded.connect(self.session.end_drag)
+        self.session.selectionChanged.connect(self._on_selection_changed)
+        self.session.editsChanged.connect(self._update_reset)
+        self.session.samplesChanged.connect(self._update_reset)
+
+    def _build_footer(self) -> None:
+        self.component = Combo(parent=self, name="dose.component", label="component", tip="What is scaled")
+        self.scope = Combo(name="dose.scope", label="scope", tip="Which part of it is scaled", parent=self)
+        self._response_caption = Caption("response", self)
+        self.response = Combo(
+            RESPONSES, self, name="dose.response", label="response", tip="What is read off the prediction"
+        )
+        self._baseline_caption = Caption("baseline", self)
+        self.baseline = Combo(
+            BASELINES, self, name="dose.baseline", label="baseline", tip="What takes the place of what is removed"
+        )
+        self.value = ValueField(
+            self, name="dose.dose", label="dose", tip="Scale of the component: 1 = as it runs, 0 = removed"
+        )
+        self.reset = Button("Reset", self, name="dose.reset", tip="Back to dose 1, as it runs")
+        for widget in (self.component, self.scope, self._response_caption, self.response):
+            self.footer.addWidget(widget)
+        for widget in (self._baseline_caption, self.baseline):
+            self.footer.addWidget(widget)
+        self.footer.addStretch(1)
+        for widget in (Caption("dose", self), self.value, self.reset):
+            self.footer.addWidget(widget)
+        self.component.changed.connect(self._on_component_changed)
+        for combo in (self.scope, self.response, self.baseline):
+            combo.changed.connect(self._on_choice_changed)
+        self.value.valueEntered.connect(self._on_value_entered)
+        self.reset.clicked.connect(self._on_reset_clicked)
+        self.reset.hide()
+
+    # --- the three methods of a panel ----------------------------------------------------------------------------
+
+    def spec(self) -> dose.Spec | None:
+        scene = self.session.scene()
+        if scene is None:
+            return None
+        if self.session.kind == "regression":
+            return dose.Spec(scene, scope=str(self.scope.current()))
+        return dose.Spec(
+            scene,
+            self._component,
+            response=str(self.response.current()),
+            baseline=str(self.baseline.current()),
+            scope=str(self.scope.current()),
+        )
+
+    def draw(self, result: dose.Result) -> None:
+        self.plot.set_movable(result.kind == "head" or self.scope.current() != "response")
+        self.plot.show_result(result)
+        if result.kind == "head":
+            self.component.set_options([(component, text) for text, component in result.choices])
+            self.component.set_current(result.component)
+        else:
+            sample = result.component_text
+            self.scope.set_options((("weight", f"weight of {sample}"), ("response", f"response of {sample}")))
+        if not self.value.hasFocus():
+            self.value.set_value(result.dose)
+        self._update_reset()
+
+    def on_scene(self, kind: str) -> None:
+        head = kind == "head"
+        self._component = None
+        self.scope.set_options(SCOPES if head else (("weight", "weight"), ("response", "response")))
+        self.scope.set_current("all" if head else "weight")
+        for widget in (self.component, self._response_caption, self.response):
+            widget.setVisible(head)
+        self._fit_footer()
+
+    def on_compact(self, compact: bool) -> None:
+        self._fit_footer()
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._fit_footer()
+
+    def _fit_footer(self) -> None:
+        """A narrow footer keeps component and response; baseline and scope need room."""
+        head, wide = self.session.kind == "head", self.width() >= WIDE
+        for widget in (self._baseline_caption, self.baseline):
+            widget.setVisible(head and wide)
+        self.scope.setVisible(wide or not head)
+        self._response_caption.setVisible(head and not self.compact)
+
+    def _update_reset(self) -> None:
+        self.reset.setVisible(self.result is not None and self.result.dose != 1.0 and self.session.edited)
+
+    # --- what the person does ------------------------------------------------------------------------------------
+
+    def _on_dose_moved(self, value: float) -> None:
+        """The handle is an edit: every panel then shows the model at that dose."""
+        result = self.result
+        if result is None or result.kind != self.session.kind:
+            return
+        if not self.value.hasFocus():
+            self.value.set_value(value)
+        component, merge = result.component, ("dose", result.component)
+        if result.kind == "regression":
+            if component.sample is not None and self.scope.current() != "response":
+                self.session.set_sample_dose(component.sample, value, merge=merge)
+            return
+        positions = None if self.scope.current() == "all" else (self._query(),)
+        baseline = str(self.baseline.current())
+        if component.head is None:
+            edit: ScaleHead | ScaleMlp = ScaleMlp(component.layer, value, baseline, positions)
+        else:
+            edit = ScaleHead(component.layer, component.head, value, baseline, positions)
+        self.session.put_edit(edit, merge=merge)
+
+    def _query(self) -> int:
+        n_tokens = self.session.trace.n_tokens
+        query = self.session.selection.query
+        return n_tokens - 1 if query is None else query % n_tokens
+
+    def _on_value_entered(self, value: float) -> None:
+        self._on_dose_moved(value)
+        self.session.end_drag()
+
+    def _on_reset_clicked(self) -> None:
+        self._on_dose_moved(1.0)
+        self.session.end_drag()
+
+    def _on_component_changed(self, component: dose.Component) -> None:
+        self._component = component
+        self.request()
+
+    def _on_choice_changed(self, key: str) -> None:
+        self.request()
+
+    def _on_selection_changed(self) -> None:
+        """Another head is selected: the panel follows it again."""
+        place = (self.session.selection.layer, self.session.selection.head)
+        if place != self._selected:
+            self._selected = place
+            self._component = None
+            self.request()

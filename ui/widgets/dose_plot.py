@@ -1,0 +1,227 @@
+"""The dose plot: the true rerun as a thick line with a handle on it, the direct line and the tangent beside it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from PySide6.QtCore import QPointF, QRectF, Qt, Signal
+from PySide6.QtGui import QColor, QPainter, QPen
+from PySide6.QtWidgets import QWidget
+
+from kav.views.dose import Result
+
+from ..theme import current
+from .axes import span
+from .handles import Handle
+from .labels import Box, Obstacles, along, place
+from .lettering import Run, height_of, paint_runs, reading_runs, width_of
+from .plot import Plot, area_path
+
+DISC, EDITED_DISC = 6.6, 9.0
+STEP = 0.01  # of an arrow key
+SNAP = 0.02  # a dose this near to 0 or 1 becomes 0 or 1 while dragging
+WORDS = {0: "0 removed", 1: "1 as it runs"}
+
+
+class DosePlot(Plot):
+    """Plot of one dose-response curve.
+
+    Signals
+    -------
+    doseMoved(dose) : by mouse or arrow keys. dragEnded() : mouse or arrow key was let go.
+    """
+
+    doseMoved = Signal(float)
+    dragEnded = Signal()
+
+    top_room, right_room, bottom_room, least_left = 23.0, 16.0, 37.0, 43.0
+    column_pitch = 90.0
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setObjectName("dose.plot")
+        self.setAccessibleName("Dose response: the prediction as one component is scaled")
+        self.result: Result | None = None
+        self.movable = True
+        self._live: float | None = None
+        self.control = self.add_area(-80)
+        self.tangent = self.add_curve("muted", 1.8, dash=(5.0, 4.0), z=-30)
+        self.direct = self.add_curve("direct", 1.8, z=-20)
+        self.rerun = self.add_curve("ink", 2.6, z=-10)
+        self.handleMoved.connect(self._on_handle_moved)
+        self.handleReleased.connect(self._on_handle_released)
+        self.handleStepped.connect(self._on_handle_stepped)
+        self.stepsEnded.connect(self.dragEnded)
+        self.emptyDoubleClicked.connect(self._on_empty_double_clicked)
+        self.restyle()
+
+    def show_result(self, result: Result) -> None:
+        """Draw a result; while the handle is dragged the axes hold and it stays under the mouse."""
+        same = self.result is not None and self.result.curve is result.curve
+        if self.result is not None and self.result.component != result.component:
+            self._zoom = (0.0, 1.0, 0.0, 1.0)
+        self.result = result
+        if not self.dragged:
+            self._respan()
+        if not same:
+            self._set_curves()
+        self.viewport().update()
+
+    def set_movable(self, movable: bool) -> None:
+        """Let the handle be dragged, or show it only."""
+        self.movable = movable
+
+    def restyle(self) -> None:
+        super().restyle()
+        if hasattr(self, "control"):
+            self.control.setBrush(QColor(current().grid))
+
+    @property
+    def dose_shown(self) -> float:
+        """The dose that the handle shows: the one under the mouse while it is dragged."""
+        if self._live is not None:
+            return self._live
+        return self.result.dose if self.result is not None else 1.0
+
+    @property
+    def value_shown(self) -> float:
+        """The response there; between two answers of the model it is read off the curve."""
+        result = self.result
+        if self._live is not None or not np.isfinite(result.value):
+            return float(np.interp(self.dose_shown, result.curve.doses, result.curve.response))
+        return result.value
+
+    @property
+    def edited(self) -> bool:
+        """Whether the dose shown is not the one the model runs at."""
+        return self.dose_shown != 1.0
+
+    def _respan(self) -> None:
+        doses = self.result.curve.doses
+        x = span(float(doses[0]), float(doses[-1]))
+        self.set_spans(x, span(*self.result.y_range), x)
+
+    def _set_curves(self) -> None:
+        curve = self.result.curve
+        self.rerun.setData(curve.doses, curve.response)
+        self.direct.setData(curve.doses, curve.direct)
+        self.tangent.setData(curve.doses, curve.tangent)
+        self.control.setVisible(curve.control is not None)
+        if curve.control is not None:
+            self.control.setPath(area_path(curve.doses, *curve.control))
+
+    # --- painting ------------------------------------------------------------------------------------------------
+
+    def paint_under(self, painter: QPainter) -> None:
+        frame, border = self.frame_px, QColor(current().border)
+        dashed = QPen(border, 1)
+        dashed.setDashPattern([3, 3])
+        for dose, pen in ((0.0, dashed), (1.0, QPen(border, 1))):
+            x = round(float(frame.x_px(dose))) + 0.5
+            if frame.left < x < frame.right:
+                painter.setPen(pen)
+                painter.drawLine(QPointF(x, frame.top), QPointF(x, frame.bottom))
+
+    def paint_x_tick(self, painter: QPainter, x: float, text: str) -> None:
+        dose = self.frame_px.x_at(x)
+        pitch = self.frame_px.width / max(self.frame_px.x.length, 1e-9)
+        word = WORDS.get(round(dose), text) if abs(dose - round(dose)) < 1e-6 and pitch > 72 else text
+        super().paint_x_tick(painter, x, word)
+
+    def paint_over(self, painter: QPainter) -> None:
+        if self.result is None:
+            return
+        paint_runs(painter, reading_runs(self.result.y_title), 13, self.frame_px.top - 9, halo=False)
+        self.paint_x_title(painter, self.result.x_title)
+        if self.edited:
+            self._paint_edit(painter)
+        self._paint_names(painter)
+        self._paint_disc(painter)
+
+    def _disc(self) -> tuple[float, float, float]:
+        """The handle: x, y, radius in pixels, held inside the drawing area."""
+        frame = self.frame_px
+        x, y = float(frame.x_px(self.dose_shown)), float(frame.y_px(self.value_shown))
+        x, y = min(max(x, frame.left), frame.right), min(max(y, frame.top), frame.bottom)
+        return x, y, EDITED_DISC if self.edited else DISC
+
+    def _paint_edit(self, painter: QPainter) -> None:
+        """An amber line at the dose, and a hollow dot where the model itself is."""
+        frame, theme, x = self.frame_px, current(), self._disc()[0]
+        painter.setPen(QPen(QColor(theme.edited), 2))
+        painter.drawLine(QPointF(x, frame.top), QPointF(x, frame.bottom))
+        curve = self.result.curve
+        value = self.result.before
+        value = float(np.interp(1.0, curve.doses, curve.response)) if value is None else value
+        at = QPointF(float(frame.x_px(1.0)), float(frame.y_px(value)))
+        if frame.left <= at.x() <= frame.right and frame.top <= at.y() <= frame.bottom:
+            painter.setPen(QPen(QColor(theme.ctrl), 1.2))
+            painter.setBrush(QColor(theme.panel))
+            painter.drawEllipse(at, 4.4, 4.4)
+
+    def _paint_disc(self, painter: QPainter) -> None:
+        theme, (x, y, r) = current(), self._disc()
+        focused = self.hasFocus() and self._ring
+        painter.setPen(QPen(QColor(theme.query if focused else theme.panel), 2.0 if focused else 1.4))
+        painter.setBrush(QColor(theme.edited if self.edited else theme.ink))
+        painter.drawEllipse(QPointF(x, y), r + 0.7, r + 0.7)
+        painter.setPen(Qt.PenStyle.NoPen)
+        painter.setBrush(QColor(theme.onedit if self.edited else theme.panel))
+        tall, wide = 0.95 * r, 1.6 if self.edited else 1.4
+        for side in (-1, 1):
+            painter.drawRect(QRectF(x + side * 1.9 - wide / 2, y - tall / 2, wide, tall))
+
+    def _paint_names(self, painter: QPainter) -> None:
+        """Name each curve on the curve, where it does not meet another."""
+        frame, theme, curve = self.frame_px, current(), self.result.curve
+        bounds = Box(frame.left + 4, frame.top, frame.width - 8, frame.height - 2)
+        lines = {
+            name: self._polyline(curve.doses, values)
+            for name, values in (("response", curve.response), ("direct", curve.direct), ("tangent", curve.tangent))
+        }
+        taken = Obstacles.of(np.asarray([self._disc()]), lines.values())
+        response, direct, tangent = self.result.names
+        for name, run, prefer in (
+            ("response", Run(response, theme.ink, 11, 600), 0.08),
+            ("direct", Run(direct, theme.direct, 11, 500), 0.45),
+            ("tangent", Run(tangent, theme.muted, 11, 500), 0.92),
+        ):
+            places = along(lines[name], width_of((run,)), height_of((run,)), prefer=prefer)
+            box = place(places, bounds, taken)
+            if box is not None:
+                paint_runs(painter, (run,), box.left, box.top + box.height / 2)
+                taken = taken.with_box(box)
+
+    def _polyline(self, doses: np.ndarray, values: np.ndarray) -> np.ndarray:
+        """A curve in pixels, (n, 2), closely spaced; outside the drawing area it is NaN."""
+        frame = self.frame_px
+        at = np.linspace(frame.x.low, frame.x.high, 101)
+        y = np.asarray(frame.y_px(np.interp(at, doses, values)), dtype=float)
+        y[(y < frame.top) | (y > frame.bottom)] = np.nan
+        return np.stack([np.asarray(frame.x_px(at), dtype=float), y], axis=1)
+
+    # --- grabbing ------------------------------------------------------------------------------------------------
+
+    def handles(self) -> Sequence[Handle]:
+        return () if self.result is None or not self.movable else (Handle("dose", *self._disc()),)
+
+    def _on_handle_moved(self, name: str, x_px: float, y_px: float) -> None:
+        x = self._spans[0]
+        dose = min(max(self.frame_px.x_at(x_px), x.low), x.high)
+        near = round(dose)
+        self._live = float(near) if abs(dose - near) < SNAP else round(dose, 3)
+        self.doseMoved.emit(self._live)
+
+    def _on_handle_released(self, name: str) -> None:
+        self._live = None
+        self._respan()
+        self.dragEnded.emit()
+
+    def _on_handle_stepped(self, name: str, across: float, up: float) -> None:
+        x = self._spans[0]
+        dose = round(self.dose_shown + STEP * (across or up), 4)
+        self.doseMoved.emit(min(max(dose, x.low), x.high))
+
+    def _on_empty_double_clicked(self, x_px: float, y_px: float) -> None:
+        self.fit()

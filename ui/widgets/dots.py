@@ -1,0 +1,107 @@
+"""Observations as dots: area = weight, filled from one per cent on, light under heavy, the selected on top."""
+
+from __future__ import annotations
+
+import numpy as np
+from PySide6.QtCore import QPointF, Qt
+from PySide6.QtGui import QColor, QPainter, QPen, QPolygonF
+
+from kav.views.fit import Observations
+
+from ..theme import current
+
+LARGEST, SMALLEST = 15.0, 3.2
+HEAVY = 0.01  # weight from which a dot is filled and always named
+RING = 3.5  # distance of the selected dot's second ring
+_MANY = 600  # beyond that, light dots are drawn as points, without an outline of their own
+
+
+def radii(weight: np.ndarray, kind: str) -> np.ndarray:
+    """Return the radius of each dot in pixels; in the regression scene relative to the largest weight."""
+    size = np.clip(np.nan_to_num(weight), 0.0, None)
+    if kind == "regression":
+        largest = float(size.max(initial=0.0))
+        size = 0.45 * size / largest if largest > 0 else size
+    return np.maximum(LARGEST * np.sqrt(np.minimum(size, 1.0)), SMALLEST)
+
+
+def named(weight: np.ndarray, visible: np.ndarray, selected: int, most: int) -> list[int]:
+    """Return which dots ask for a label, the selected first, then by weight: the heavy ones, otherwise up to four."""
+    order = [int(i) for i in np.argsort(-weight, kind="stable") if visible[i] and i != selected]
+    heavy = sum(1 for i in order if weight[i] >= HEAVY)
+    chosen = order[: min(max(heavy, 3), most - 1)]
+    return [selected, *chosen] if 0 <= selected < len(weight) and visible[selected] else chosen
+
+
+def paint_dots(painter: QPainter, places: np.ndarray, weight: np.ndarray, shown: np.ndarray) -> None:
+    """Paint dots (n, 3) of x, y, radius in pixels, light to heavy; `shown` says which."""
+    theme = current()
+    ink, panel = QColor(theme.weight_ink), QColor(theme.panel)
+    order = np.flatnonzero(shown)
+    order = order[np.argsort(weight[order], kind="stable")]
+    light = order[weight[order] < HEAVY]
+    heavy = order[weight[order] >= HEAVY]
+    if len(light) > _MANY:
+        for width, color in ((2 * SMALLEST + 1.3, ink), (2 * SMALLEST - 1.3, panel)):
+            painter.setPen(QPen(color, width, Qt.PenStyle.SolidLine, Qt.PenCapStyle.RoundCap))
+            painter.drawPoints(QPolygonF([QPointF(x, y) for x, y, _ in places[light]]))
+    else:
+        painter.setPen(QPen(ink, 1.3))
+        painter.setBrush(panel)
+        for x, y, r in places[light]:
+            painter.drawEllipse(QPointF(x, y), r, r)
+    fill = QColor(ink)
+    fill.setAlphaF(0.92)
+    painter.setPen(QPen(panel, 1.2))
+    painter.setBrush(fill)
+    for x, y, r in places[heavy]:
+        painter.drawEllipse(QPointF(x, y), r, r)
+
+
+def paint_selected(painter: QPainter, x: float, y: float, r: float, filled: bool) -> None:
+    """Paint the selected dot with its second ring."""
+    key, panel = QColor(current().key), QColor(current().panel)
+    painter.setPen(QPen(key, 1.6))
+    painter.setBrush(panel)
+    painter.drawEllipse(QPointF(x, y), r + RING, r + RING)
+    painter.setPen(QPen(panel, 0.8) if filled else QPen(key, 1.3))
+    painter.setBrush(key if filled else panel)
+    painter.drawEllipse(QPointF(x, y), r, r)
+
+
+def paint_before(painter: QPainter, before: np.ndarray, now: np.ndarray, shown: np.ndarray) -> None:
+    """Paint dotted outlines where dots (n, 3) were, if they moved or changed size by more than a pixel."""
+    moved = shown & (np.abs(before - now).max(axis=1, initial=0.0) > 1.0)
+    painter.setPen(_dotted(1.4))
+    painter.setBrush(Qt.BrushStyle.NoBrush)
+    for x, y, r in before[moved]:
+        painter.drawEllipse(QPointF(x, y), r, r)
+
+
+def paint_way(painter: QPainter, before: np.ndarray, now: np.ndarray) -> None:
+    """Paint a dotted arrow from the old place of the selected dot (x, y, radius) to its new one."""
+    step = now[:2] - before[:2]
+    length = float(np.hypot(*step))
+    room = before[2] + now[2] + RING + 12
+    if length <= room:
+        return
+    unit = step / length
+    start, tip = before[:2] + unit * before[2], now[:2] - unit * (now[2] + RING + 4)
+    side = np.asarray([-unit[1], unit[0]])
+    painter.setPen(_dotted(1.4))
+    painter.drawLine(QPointF(*start), QPointF(*tip))
+    painter.setPen(QPen(QColor(current().editedink), 1.6))
+    painter.drawPolyline([QPointF(*(tip - 7 * unit + 4 * side)), QPointF(*tip), QPointF(*(tip - 7 * unit - 4 * side))])
+
+
+def _dotted(width: float) -> QPen:
+    pen = QPen(QColor(current().editedink), width)
+    pen.setDashPattern([1.8, 1.6])
+    return pen
+
+
+def dot_tip(points: Observations, index: int, kind: str) -> list[tuple[str, float]]:
+    """Return the rows of a dot's tooltip: name and value."""
+    first = "score" if kind == "head" else "x"
+    second = "message" if kind == "head" else "y"
+    return [(first, float(points.x[index])), (second, float(points.y[index])), ("weight", float(points.weight[index]))]

@@ -1,0 +1,188 @@
+"""The labels of the hero, each placed by the label rule: axis title, line f, curves, selected dot, heaviest dots."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from PySide6.QtCore import QPointF, Qt
+from PySide6.QtGui import QColor, QPainter, QPen
+
+from kav.views.words import fixed
+
+from ..theme import current
+from .dots import RING, named
+from .labels import Box, Obstacles, along, candidates, place
+from .lettering import Run, elided, height_of, label_runs, paint_runs, reading_runs, width_of
+
+if TYPE_CHECKING:
+    from .fit_plot import FitPlot
+
+LONGEST = 130.0  # of a dot's label
+
+
+def pen(color: str, width: float, dash: tuple[float, ...] = ()) -> QPen:
+    """Return a pen; dashes in pixels."""
+    found = QPen(QColor(color), width)
+    if dash:
+        found.setDashPattern([length / width for length in dash])
+        found.setCapStyle(Qt.PenCapStyle.FlatCap)
+    return found
+
+
+def row_of(plot: FitPlot, y: float) -> float:
+    """The row of a value, held inside the drawing area."""
+    frame = plot.frame_px
+    return float(min(max(frame.y_px(y), frame.top), frame.bottom)) if np.isfinite(y) else frame.bottom
+
+
+class _Labels:
+    """Places labels one after the other; each one placed is in the way of the next."""
+
+    def __init__(self, painter: QPainter, plot: FitPlot) -> None:
+        frame, result = plot.frame_px, plot.result
+        self.painter, self.plot = painter, plot
+        self.bounds = Box(frame.left + 2, frame.top, frame.width - 4, frame.height)
+        dots = plot.places[np.asarray(result.points.visible, dtype=bool)]
+        if 0 <= result.selected < len(plot.places):
+            dots = np.vstack([dots, plot.places[result.selected] + np.asarray([0.0, 0.0, RING + 1])])
+        self.curve = _polyline(plot, result.curve_at, result.curve_f)
+        row = row_of(plot, plot.f_shown)
+        self.kernel = np.empty((0, 2))
+        lines = [self.curve]
+        if np.isfinite(plot.f_shown):
+            lines.append(np.asarray([[frame.left, row], [frame.right, row]]))
+        if result.kernel_x is not None and not plot.compact:
+            self.kernel = _polyline(plot, *plot.kernel_line.getData())
+            lines.append(self.kernel)
+        self.taken = Obstacles.of(dots, lines)
+
+    def put(self, runs: tuple[Run, ...], places: tuple[Box, ...], margin: float = 2.0) -> Box | None:
+        """Paint runs at the first free place."""
+        box = place(places, self.bounds, self.taken, margin)
+        if box is not None:
+            self.fix(runs, box)
+        return box
+
+    def fix(self, runs: tuple[Run, ...], box: Box) -> None:
+        """Paint runs in a box, free or not."""
+        paint_runs(self.painter, runs, box.left, box.top + box.height / 2)
+        self.taken = self.taken.with_box(box)
+
+
+def _polyline(plot: FitPlot, at: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """A curve over the query axis in pixels, (n, 2); outside the drawing area it is NaN."""
+    frame = plot.frame_px
+    line = np.stack([frame.query_px(np.asarray(at, dtype=float)), frame.y_px(np.asarray(y, dtype=float))], axis=1)
+    out = (
+        (line[:, 0] < frame.left) | (line[:, 0] > frame.right) | (line[:, 1] < frame.top) | (line[:, 1] > frame.bottom)
+    )
+    return np.where(out[:, None], np.nan, line)
+
+
+def paint_labels(painter: QPainter, plot: FitPlot) -> None:
+    """Place and paint every label, the most needed first."""
+    labels, result, theme = _Labels(painter, plot), plot.result, current()
+    _put_axis_title(labels, plot)
+    _put_band_note(labels, plot)
+    _put_f(labels, plot)
+    _put_selected(labels, plot)
+    if len(result.curve_at):
+        name = (Run("f as the query moves", theme.query, 11, 500),)
+        labels.put(name, along(labels.curve, width_of(name), height_of(name), prefer=0.5))
+    if len(labels.kernel):
+        name = (Run("kernel at the query", theme.query, 11, 500),)
+        labels.put(name, along(labels.kernel, width_of(name), height_of(name), prefer=0.66))
+    if result.baseline is not None:
+        line = _polyline(plot, result.baseline[1], result.baseline[2])
+        name = (Run(result.baseline[0], theme.text2, 11, 500),)
+        labels.put(name, along(line, width_of(name), height_of(name), prefer=0.8))
+    if result.kind == "head":
+        most = 4 if plot.compact else 7
+        for index in named(np.asarray(result.points.weight), result.points.visible, result.selected, most):
+            if index != result.selected:
+                _put_dot(labels, plot, index)
+
+
+def _put_axis_title(labels: _Labels, plot: FitPlot) -> None:
+    """The value axis' title at the top left, beside the drop line rather than across it."""
+    frame = plot.frame_px
+    runs = reading_runs(plot.result.y_title)
+    width, left = width_of(runs), frame.left + 8
+    line = float(frame.query_px(plot.query_shown))
+    if left - 6 < line < left + width + 6:
+        left = line + 11
+    if left + width > frame.right:
+        left = frame.left + 8
+    labels.fix(runs, Box(left, frame.top + 2, width, 14))
+
+
+def _put_band_note(labels: _Labels, plot: FitPlot) -> None:
+    frame, result = plot.frame_px, plot.result
+    text = "f cannot leave the band" if result.band_holds else "f may leave the range of the data"
+    runs = (Run(text, current().muted, 11),)
+    width, edge = width_of(runs), float(frame.y_px(result.band[0]))
+    below = edge + 3
+    top = below if below + 14 <= frame.bottom else edge - 16
+    top = min(max(top, frame.top + 18), frame.bottom - 15)
+    labels.fix(runs, Box(frame.right - 4 - width, top, width, 13))
+
+
+def _put_f(labels: _Labels, plot: FitPlot) -> None:
+    """The name of the line f, or why there is none."""
+    frame, result, theme = plot.frame_px, plot.result, current()
+    if not np.isfinite(plot.f_shown):
+        if result.notice:
+            runs = elided((Run(result.notice, theme.error, 12, 600),), frame.width - 16)
+            line = float(frame.query_px(plot.query_shown))
+            left = min(max(line + 10, frame.left + 6), frame.right - width_of(runs) - 6)
+            labels.fix(runs, Box(left, frame.top + frame.height / 2 - 7, width_of(runs), 14))
+        return
+    if plot.dragged == "query":
+        word = result.f_text.rsplit(" ", 1)[-1] if result.kind == "head" else ""
+        runs = (Run(f"f = {fixed(plot.f_shown)} {word}".strip(), theme.direct, 12, 600),)
+    else:
+        runs = (Run(result.f_text, theme.direct, 12, 600),)
+    width, row = width_of(runs), row_of(plot, plot.f_shown)
+    left, right = frame.left + 6, frame.right - width - 6
+    spots = [(x, y) for y in (row + 9, row - 23, row + 20, row - 34) for x in (left, right)]
+    spots.sort(key=lambda spot: spot[0])
+    labels.put(runs, tuple(Box(x, y, width, 14) for x, y in spots))
+
+
+def _put_selected(labels: _Labels, plot: FitPlot) -> None:
+    """The selected dot's label may stand further off, tied to its dot by a line."""
+    result = plot.result
+    index = result.selected
+    if not (0 <= index < len(plot.places) and result.points.visible[index]):
+        return
+    if _put_dot(labels, plot, index) is not None:
+        return
+    x, y, r = plot.places[index]
+    runs = elided(label_runs(result.labels[index], strong=True), LONGEST)
+    width = width_of(runs)
+    out = r + RING
+    spots = tuple(
+        Box(x - width / 2 + shift, y - out - away - 14 if up else y + out + away, width, 14)
+        for away in (12, 20, 30, 42)
+        for up in (True, False)
+        for shift in (0, 0.3 * width, -0.3 * width)
+    )
+    box = labels.put(runs, spots)
+    if box is not None:
+        above = box.bottom < y
+        labels.painter.setPen(pen(current().key, 1.2))
+        start = QPointF(x, y - out - 1 if above else y + out + 1)
+        labels.painter.drawLine(start, QPointF(x, box.bottom if above else box.top))
+
+
+def _put_dot(labels: _Labels, plot: FitPlot, index: int) -> Box | None:
+    result = plot.result
+    x, y, r = (float(v) for v in plot.places[index])
+    if not labels.bounds.holds(Box(x, y, 0, 0)):
+        return None
+    selected = index == result.selected
+    heavy = result.points.weight[index] >= 0.01
+    runs = elided(label_runs(result.labels[index], strong=selected, ink=bool(heavy)), LONGEST)
+    out = r + RING if selected else r
+    return labels.put(runs, candidates(x, y, out, width_of(runs), height_of(runs)))

@@ -1,0 +1,153 @@
+"""Where a label may stand on a plot: pure geometry in pixels, so that the rule can be tested without a screen.
+
+A label tries right, left, above and below its dot, then the diagonals, and takes the first place that stays in the
+plot and meets no dot, curve or earlier label; if there is none it is not drawn.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+MARGIN = 2.0
+# Right, left, above, below, then the diagonals (y grows downwards).
+DIRECTIONS = ((1, 0), (-1, 0), (0, -1), (0, 1), (1, -1), (-1, -1), (1, 1), (-1, 1))
+
+
+@dataclass(frozen=True)
+class Box:
+    """An upright rectangle."""
+
+    left: float
+    top: float
+    width: float
+    height: float
+
+    @property
+    def right(self) -> float:
+        """The right edge."""
+        return self.left + self.width
+
+    @property
+    def bottom(self) -> float:
+        """The lower edge."""
+        return self.top + self.height
+
+    def grown(self, by: float) -> Box:
+        """Return the box with `by` more on every side."""
+        return Box(self.left - by, self.top - by, self.width + 2 * by, self.height + 2 * by)
+
+    def meets(self, other: Box) -> bool:
+        """Return whether the two boxes share any area."""
+        across = self.left < other.right and other.left < self.right
+        return across and self.top < other.bottom and other.top < self.bottom
+
+    def holds(self, other: Box) -> bool:
+        """Return whether `other` lies wholly inside."""
+        across = self.left <= other.left and other.right <= self.right
+        return across and self.top <= other.top and other.bottom <= self.bottom
+
+
+@dataclass(frozen=True)
+class Obstacles:
+    """What labels must not meet: dots (n, 3) as x, y, radius; segments (m, 4) as x0, y0, x1, y1; and boxes."""
+
+    dots: np.ndarray
+    segments: np.ndarray
+    boxes: tuple[Box, ...] = ()
+
+    @classmethod
+    def of(
+        cls, dots: np.ndarray | None = None, lines: Iterable[np.ndarray] = (), boxes: Iterable[Box] = ()
+    ) -> Obstacles:
+        """Return the obstacles of dots (n, 3) and polylines (k, 2); a NaN point interrupts its line."""
+        parts = [np.hstack([line[:-1], line[1:]]) for line in lines if len(line) > 1]
+        segments = np.concatenate(parts) if parts else np.empty((0, 4))
+        segments = segments[np.isfinite(segments).all(axis=1)]
+        return cls(np.empty((0, 3)) if dots is None else np.asarray(dots, dtype=float), segments, tuple(boxes))
+
+    def with_box(self, box: Box) -> Obstacles:
+        """Return the obstacles with one more box."""
+        return replace(self, boxes=(*self.boxes, box))
+
+    def near(self, box: Box, reach: float) -> Obstacles:
+        """Return the obstacles that come within `reach` of a box; many candidates then cost little."""
+        wide = box.grown(reach)
+        return replace(
+            self, dots=self.dots[_dots_meet(self.dots, wide)], segments=self.segments[_lines_meet(self.segments, wide)]
+        )
+
+    def free(self, box: Box, margin: float = MARGIN) -> bool:
+        """Return whether a box keeps `margin` from every obstacle."""
+        wide = box.grown(margin)
+        if any(wide.meets(other) for other in self.boxes):
+            return False
+        return not (_dots_meet(self.dots, wide).any() or _lines_meet(self.segments, wide).any())
+
+
+def _dots_meet(dots: np.ndarray, box: Box) -> np.ndarray:
+    across = dots[:, 0] - np.clip(dots[:, 0], box.left, box.right)
+    down = dots[:, 1] - np.clip(dots[:, 1], box.top, box.bottom)
+    return across**2 + down**2 < dots[:, 2] ** 2
+
+
+def _lines_meet(segments: np.ndarray, box: Box) -> np.ndarray:
+    """Return which segments enter a box: the part of each that lies between both pairs of edges is not empty."""
+    first, last = np.zeros(len(segments)), np.ones(len(segments))
+    for axis, low, high in ((0, box.left, box.right), (1, box.top, box.bottom)):
+        start, step = segments[:, axis], segments[:, axis + 2] - segments[:, axis]
+        still = step == 0
+        safe = np.where(still, 1.0, step)
+        enter, leave = (low - start) / safe, (high - start) / safe
+        enter, leave = np.minimum(enter, leave), np.maximum(enter, leave)
+        within = (low < start) & (start < high)
+        first = np.maximum(first, np.where(still, np.where(within, 0.0, np.inf), enter))
+        last = np.minimum(last, np.where(still, 1.0, leave))
+    return first < last
+
+
+def candidates(x: float, y: float, radius: float, width: float, height: float, *, gap: float = 5.0) -> tuple[Box, ...]:
+    """Return the eight places of a label around a dot, best first."""
+    boxes = []
+    for across, down in DIRECTIONS:
+        diagonal = 0.7 if across and down else 1.0
+        out = radius * diagonal + gap * diagonal
+        left = x + out if across > 0 else x - out - width if across < 0 else x - width / 2
+        top = y + out if down > 0 else y - out - height if down < 0 else y - height / 2
+        boxes.append(Box(left, top, width, height))
+    return tuple(boxes)
+
+
+def place(places: Iterable[Box], bounds: Box, obstacles: Obstacles, margin: float = MARGIN) -> Box | None:
+    """Return the first of `places` that lies in `bounds` and is free, or None."""
+    for box in places:
+        if bounds.holds(box) and obstacles.free(box, margin):
+            return box
+    return None
+
+
+def along(line: np.ndarray, width: float, height: float, *, gap: float = 4.0, prefer: float = 0.5) -> tuple[Box, ...]:
+    """Return places for the name of a curve: beside its points, nearest to the preferred part of its length first.
+
+    Parameters
+    ----------
+    line : array, shape (n, 2)
+        The curve in pixels.
+    prefer : float
+        0 = at its start, 1 = at its end.
+    """
+    seen = line[np.isfinite(line).all(axis=1)]
+    if len(seen) == 0:
+        return ()
+    ways = [(out, share) for out in (gap, gap + 8, gap + 20) for share in np.linspace(0.02, 0.98, 25)]
+    ways.sort(key=lambda way: 3 * (way[0] - gap) + 200 * abs(way[1] - prefer))
+    boxes = []
+    for out, share in ways:
+        x, y = seen[round(share * (len(seen) - 1))]
+        boxes.append(Box(x + 2 * out, y - height / 2, width, height))
+        boxes.append(Box(x - width / 2, y - out - height, width, height))
+        boxes.append(Box(x - width / 2, y + out, width, height))
+        boxes.append(Box(x - 2 * out - width, y - height / 2, width, height))
+    return tuple(boxes)

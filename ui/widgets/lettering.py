@@ -1,0 +1,110 @@
+"""Short text on a plot: runs of text in their own size, weight and colour, marks between them, a halo under them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from PySide6.QtCore import QPointF, QRectF, Qt
+from PySide6.QtGui import QColor, QFontMetricsF, QPainter, QPainterPath, QPen
+
+from kav.views.words import Label, Mark, Reading
+
+from ..marks import mark_width, paint_mark
+from ..theme import current, font, role_color
+from .token_label import drawable
+
+HALO = 3.5
+MARK_R = 4.0
+MARK_GAP = 4.0
+
+
+@dataclass(frozen=True)
+class Run:
+    """Text of one size, weight and colour, after a mark if there is one."""
+
+    text: str
+    color: str = ""  # "" = second text
+    px: int = 12
+    weight: int = 400
+    mark: Mark = ""
+
+
+def width_of(runs: tuple[Run, ...]) -> float:
+    """Return the width of the runs in a row."""
+    total = 0.0
+    for run in runs:
+        if run.mark:
+            total += mark_width(run.mark, MARK_R) + MARK_GAP
+        total += QFontMetricsF(font(run.px, run.weight)).horizontalAdvance(run.text)
+    return total
+
+
+def height_of(runs: tuple[Run, ...]) -> float:
+    """Return the height a row of runs takes in the label rule: its largest letters, not the line spacing."""
+    return max((run.px for run in runs), default=12) + 2.0
+
+
+def elided(runs: tuple[Run, ...], width: float) -> tuple[Run, ...]:
+    """Return the runs with the last one cut so that they fit into `width`."""
+    if not runs or width_of(runs) <= width:
+        return runs
+    head, last = runs[:-1], runs[-1]
+    room = max(width - width_of(head), 12.0)
+    text = QFontMetricsF(font(last.px, last.weight)).elidedText(last.text, Qt.TextElideMode.ElideRight, room)
+    return (*head, Run(text, last.color, last.px, last.weight, last.mark))
+
+
+def paint_runs(painter: QPainter, runs: tuple[Run, ...], x: float, y: float, *, halo: bool = True) -> None:
+    """Paint runs from x rightwards, centred on the row y."""
+    theme = current()
+    path_pen = QPen(
+        QColor(theme.panel), HALO, Qt.PenStyle.SolidLine, Qt.PenCapStyle.RoundCap, Qt.PenJoinStyle.RoundJoin
+    )
+    base = y + max((QFontMetricsF(font(run.px, run.weight)).capHeight() for run in runs), default=8.0) / 2
+    placed = []
+    for run in runs:
+        if run.mark:
+            half = mark_width(run.mark, MARK_R) / 2
+            placed.append((run, x + half, True))
+            x += 2 * half + MARK_GAP
+        placed.append((run, x, False))
+        x += QFontMetricsF(font(run.px, run.weight)).horizontalAdvance(run.text)
+    if halo:
+        for run, at, is_mark in placed:
+            if not is_mark:
+                path = QPainterPath()
+                path.addText(QPointF(at, base), font(run.px, run.weight), run.text)
+                painter.strokePath(path, path_pen)
+    for run, at, is_mark in placed:
+        if is_mark:
+            paint_mark(painter, run.mark, at, y, MARK_R)
+            continue
+        painter.setFont(font(run.px, run.weight))
+        painter.setPen(QColor(run.color or theme.text2))
+        painter.drawText(QPointF(at, base), run.text)
+
+
+def label_runs(label: Label, *, strong: bool = False, ink: bool = False) -> tuple[Run, ...]:
+    """Return a token's label: its position in small muted figures, then its text."""
+    theme = current()
+    color = theme.ink if strong or ink else theme.text2
+    text = Run(drawable(label.shown), color, 12, 600 if strong else 400)
+    if label.position is None:
+        return (text,)
+    return (Run(f"{label.position} ", theme.muted, 11), text)
+
+
+def reading_runs(reading: Reading, px: int = 11) -> tuple[Run, ...]:
+    """Return the pieces of an axis title: muted text, ink for what is strong or marked."""
+    theme = current()
+    runs = []
+    for piece in reading:
+        plain = not piece.strong and not piece.mark and not piece.role
+        color = theme.muted if plain else theme.ink if piece.mark else role_color(piece.role, piece.strong).name()
+        runs.append(Run(piece.text, color, px, 500 if piece.strong or piece.mark else 400, piece.mark))
+    return tuple(runs)
+
+
+def text_box(painter: QPainter, rect: QRectF, text: str, flags: Qt.AlignmentFlag) -> None:
+    """Draw one line of text into a rectangle in the painter's font and pen."""
+    painter.drawText(rect, int(flags | Qt.AlignmentFlag.AlignVCenter) | int(Qt.TextFlag.TextDontClip), text)

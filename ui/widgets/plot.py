@@ -1,0 +1,247 @@
+"""The plot of KAV's look: curves by pyqtgraph, everything in pixels (dots, labels, handles, axes) painted over them.
+
+A `Plot` knows three spans (bottom axis, value axis, query axis on top) and a zoom; subclasses put curves into it and
+paint the rest in `paint_over`, in widget pixels, so that text and marks keep their size. It hands mouse and keyboard
+on as signals about named handles and changes nothing by itself.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pyqtgraph as pg
+from PySide6.QtCore import QEvent, QPointF, QRectF, Qt
+from PySide6.QtGui import (
+    QColor,
+    QPainter,
+    QPainterPath,
+    QPen,
+    QResizeEvent,
+    QWheelEvent,
+)
+from PySide6.QtWidgets import QGraphicsPathItem, QGraphicsView, QWidget
+
+from ..theme import current, pen_scale
+from .axes import Frame, Span, column_intervals, row_intervals, ticks
+from .grabbing import Grabbing
+from .lettering import Run, paint_runs, width_of
+
+_DEEPEST_ZOOM = 0.02
+
+
+class Plot(Grabbing):
+    """One plot; what can be grabbed on it and how it is said is in `Grabbing`."""
+
+    top_room, right_room, bottom_room, least_left = 12.0, 16.0, 37.0, 43.0
+    column_pitch = 50.0
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setViewportUpdateMode(QGraphicsView.ViewportUpdateMode.FullViewportUpdate)
+        self.box = pg.ViewBox(enableMouse=False, enableMenu=False, defaultPadding=0)
+        self.box.disableAutoRange()
+        self.scene().addItem(self.box)
+        self._spans = (Span(0.0, 1.0), Span(0.0, 1.0), Span(0.0, 1.0))
+        self._zoom = (0.0, 1.0, 0.0, 1.0)  # shares of the spans: left, right, bottom, top
+        self._curves: list[tuple[pg.PlotCurveItem, str, float, tuple[float, ...]]] = []
+        self._grid = [self._grid_line() for _ in range(14)]
+        self.frame_px = Frame(0, 0, 1, 1, *self._spans)
+        self.restyle()
+
+    # --- what subclasses say -------------------------------------------------------------------------------------
+
+    def paint_under(self, painter: QPainter) -> None:
+        """Paint what lies under the curves, in widget pixels."""
+
+    def paint_over(self, painter: QPainter) -> None:
+        """Paint dots, labels, axes and handles, in widget pixels."""
+
+    def wheelEvent(self, event: QWheelEvent) -> None:
+        event.accept()
+        at = event.position()
+        self.zoom(0.85 ** (event.angleDelta().y() / 120), at.x(), at.y())
+
+    # --- curves --------------------------------------------------------------------------------------------------
+
+    def add_curve(self, color: str, width: float, *, dash: tuple[float, ...] = (), z: float = 0.0) -> pg.PlotCurveItem:
+        """Return a new curve in a colour of the theme; give it data with `setData`."""
+        curve = pg.PlotCurveItem(connect="finite", antialias=True)
+        curve.setSegmentedLineMode("auto")
+        curve.setZValue(z)
+        self.box.addItem(curve, ignoreBounds=True)
+        self._curves.append((curve, color, width, dash))
+        self._style_curve(*self._curves[-1])
+        return curve
+
+    def add_area(self, z: float) -> QGraphicsPathItem:
+        """Return a new filled area; give it a path with `area_path` and a brush in `restyle`."""
+        area = QGraphicsPathItem()
+        area.setPen(QPen(Qt.PenStyle.NoPen))
+        area.setZValue(z)
+        self.box.addItem(area, ignoreBounds=True)
+        return area
+
+    def _grid_line(self) -> pg.InfiniteLine:
+        line = pg.InfiniteLine(angle=0, movable=False)
+        line.setZValue(-100)
+        self.box.addItem(line, ignoreBounds=True)
+        return line
+
+    def _style_curve(self, curve: pg.PlotCurveItem, color: str, width: float, dash: tuple[float, ...]) -> None:
+        # Cosmetic pens count device pixels, so their width grows with the ratio; dashes are in units of the width.
+        pen = pg.mkPen(getattr(current(), color), width=width * pen_scale(self))
+        if dash:
+            pen.setDashPattern([length / width for length in dash])
+            pen.setCapStyle(Qt.PenCapStyle.FlatCap)
+        curve.setPen(pen)
+
+    def restyle(self) -> None:
+        """Take colours from the theme and widths from the screen."""
+        self.setBackgroundBrush(QColor(current().panel))
+        for curve in self._curves:
+            self._style_curve(*curve)
+        for line in self._grid:
+            line.setPen(pg.mkPen(current().grid, width=pen_scale(self)))
+        self.viewport().update()
+
+    # --- spans and zoom ------------------------------------------------------------------------------------------
+
+    def set_spans(self, x: Span, y: Span, query: Span) -> None:
+        """Show these parts of the bottom, value and query axis (times the zoom)."""
+        if (x, y, query) != self._spans:
+            self._spans = (x, y, query)
+            self.relayout()
+
+    def fit(self) -> None:
+        """Leave the zoom."""
+        self._zoom = (0.0, 1.0, 0.0, 1.0)
+        self.relayout()
+
+    @property
+    def zoomed(self) -> bool:
+        """Whether less than everything is shown."""
+        return self._zoom != (0.0, 1.0, 0.0, 1.0)
+
+    def zoom(self, factor: float, x_px: float, y_px: float) -> None:
+        """Scale what is visible by `factor` around a pixel, never beyond the whole and never deeper than 1/50."""
+        frame = self.frame_px
+        x_share, y_share = (x_px - frame.left) / frame.width, (frame.bottom - y_px) / frame.height
+        left, right, bottom, top = self._zoom
+        self._zoom = (*_zoomed(left, right, x_share, factor), *_zoomed(bottom, top, y_share, factor))
+        self.relayout()
+
+    def relayout(self) -> None:
+        """Fit drawing area, grid and curves to the widget, the spans and the zoom."""
+        x, y, query = self._spans
+        left, right, bottom, top = self._zoom
+        x, y, query = x.part(left, right), y.part(bottom, top), query.part(left, right)
+        height = max(self.viewport().height() - self.top_room - self.bottom_room, 10.0)
+        self.y_ticks = self._row_ticks(y, height)
+        widest = max((width_of((Run(text, px=11),)) for _, text in self.y_ticks), default=0.0)
+        room = max(self.least_left, 4.0 * np.ceil((13 + widest + 7) / 4) - 1)
+        width = max(self.viewport().width() - room - self.right_room, 10.0)
+        self.frame_px = Frame(room, self.top_room, width, height, x, y, query)
+        self.x_ticks = ticks(x, column_intervals(width, self.column_pitch))
+        self.box.setGeometry(QRectF(room, self.top_room, width, height))
+        self.box.setRange(xRange=(query.low, query.high), yRange=(y.low, y.high), padding=0)
+        for i, line in enumerate(self._grid):
+            shown = i < len(self.y_ticks)
+            line.setVisible(shown)
+            if shown:
+                line.setPos(self.y_ticks[i][0])
+        self.viewport().update()
+
+    def _row_ticks(self, y: Span, height: float) -> tuple[tuple[float, str], ...]:
+        """A low axis prints only its lowest and highest number."""
+        places = ticks(y, row_intervals(height))
+        return places if height >= 60 or len(places) < 3 else (places[0], places[-1])
+
+    # --- painting ------------------------------------------------------------------------------------------------
+
+    def drawBackground(self, painter: QPainter, rect: QRectF) -> None:
+        super().drawBackground(painter, rect)
+        painter.save()
+        self._in_pixels(painter)
+        self.paint_under(painter)
+        painter.restore()
+
+    def _in_pixels(self, painter: QPainter) -> None:
+        """Back to widget pixels, on whatever the view is being drawn: the screen, a picture, an SVG."""
+        inverse, _ = self.viewportTransform().inverted()
+        painter.setWorldTransform(inverse * painter.worldTransform())
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+
+    def drawForeground(self, painter: QPainter, rect: QRectF) -> None:
+        painter.save()
+        self._in_pixels(painter)
+        self.paint_axes(painter)
+        self.paint_over(painter)
+        if self._ring and self.hasFocus():
+            frame = self.frame_px
+            painter.setPen(QPen(QColor(current().query), 2))
+            painter.setBrush(Qt.BrushStyle.NoBrush)
+            painter.drawRoundedRect(QRectF(frame.left - 3, frame.top - 3, frame.width + 6, frame.height + 6), 4, 4)
+        painter.restore()
+
+    def paint_axes(self, painter: QPainter) -> None:
+        """Paint the bottom axis line and the numbers of both axes."""
+        frame, theme = self.frame_px, current()
+        row = round(frame.bottom) + 0.5
+        painter.setPen(QPen(QColor(theme.border), 1))
+        painter.drawLine(QPointF(frame.left - 1, row), QPointF(frame.right + 1, row))
+        for value, text in self.y_ticks:
+            runs = (Run(text, theme.muted, 11),)
+            paint_runs(painter, runs, frame.left - 7 - width_of(runs), frame.y_px(value), halo=False)
+        for value, text in self.x_ticks:
+            self.paint_x_tick(painter, frame.x_px(value), text)
+
+    def paint_x_tick(self, painter: QPainter, x: float, text: str) -> None:
+        """Paint a number under the bottom axis, kept inside the widget."""
+        runs = (Run(text, current().muted, 11),)
+        width = width_of(runs)
+        left = min(max(x - width / 2, 2.0), self.viewport().width() - width - 2)
+        paint_runs(painter, runs, left, self.frame_px.bottom + 12, halo=False)
+
+    def paint_x_title(self, painter: QPainter, title: str) -> None:
+        """Paint the title of the bottom axis, right aligned under its numbers."""
+        runs = (Run(title, current().muted, 11),)
+        paint_runs(painter, runs, self.frame_px.right - width_of(runs), self.frame_px.bottom + 30, halo=False)
+
+    # --- Qt ------------------------------------------------------------------------------------------------------
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        # pyqtgraph calls this while it is being constructed.
+        if hasattr(self, "_zoom"):
+            self.relayout()
+
+    def changeEvent(self, event: QEvent) -> None:
+        super().changeEvent(event)
+        if event.type() == QEvent.Type.PaletteChange and hasattr(self, "_ring"):
+            self.restyle()
+
+    def event(self, event: QEvent) -> bool:
+        if event.type() == QEvent.Type.DevicePixelRatioChange and hasattr(self, "_ring"):
+            self.restyle()
+        return super().event(event)
+
+
+def _zoomed(low: float, high: float, share: float, factor: float) -> tuple[float, float]:
+    """Return the part of the whole (0, 1) that is visible after scaling it around a share of the visible part."""
+    length = min(max((high - low) * factor, _DEEPEST_ZOOM), 1.0)
+    start = low + share * (high - low) - share * length
+    start = min(max(start, 0.0), 1.0 - length)
+    return start, start + length
+
+
+def area_path(x: np.ndarray, low: np.ndarray, high: np.ndarray) -> QPainterPath:
+    """Return the area between two curves; where either is NaN there is a gap."""
+    path = QPainterPath()
+    seen = np.isfinite(low) & np.isfinite(high)
+    edges = np.flatnonzero(np.diff(np.concatenate([[False], seen, [False]]).astype(int)))
+    for first, last in zip(edges[::2], edges[1::2], strict=True):
+        if last - first < 2:
+            continue
+        around = np.concatenate([x[first:last], x[first:last][::-1]])
+        heights = np.concatenate([low[first:last], high[first:last][::-1]])
+        path.addPath(pg.functions.arrayToQPath(around, heights, connect="all"))
+    return path
