@@ -13,9 +13,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
+from kav import smoother
+from kav.arrays import to_host
 from kav.circuits.qk_ov import copying_scores
 from kav.errors import KavError
 from kav.model.model import Model
@@ -27,6 +30,9 @@ BLOCK = 25
 
 MARGIN = 0.04
 """Share of the vocabulary left out at either end: the most common tokens and the rarest."""
+
+MOST_QUERIES = 512
+"""Longer prompts are judged by their last queries, so that no whole pattern of a long prompt is formed."""
 
 NAMED = 0.5
 """Mass from which a role names a head; below it the head is "mixed"."""
@@ -62,8 +68,7 @@ class HeadScores:
     copying: np.ndarray
 
 
-@dataclass(frozen=True)
-class Role:
+class Role(NamedTuple):
     """A head's role on one prompt: its name, and the mass that the name is based on."""
 
     name: str  # "previous", "induction", "duplicate", "first token", "itself" or "mixed"
@@ -159,20 +164,20 @@ def _role(masses: dict[str, float]) -> Role:
 def _masses(trace: Trace) -> dict[str, np.ndarray]:
     """Mean masses of every head's pattern, each (n_layers, n_heads)."""
     config = trace.model.config
-    keys = _keys(trace.tokens.ids)
+    first = max(0, trace.n_tokens - MOST_QUERIES)
+    keys = _keys(trace.tokens.ids, first)
     rows = [
-        [_head_masses(trace.pattern(layer, head), keys) for head in range(config.n_heads)]
+        [_head_masses(trace.pattern(layer, head, slice(first, None)), keys, first) for head in range(config.n_heads)]
         for layer in range(config.n_layers)
     ]
     return {name: np.array([[masses[name] for masses in row] for row in rows]) for name in rows[0][0]}
 
 
-def _head_masses(pattern: np.ndarray, keys: dict[str, np.ndarray]) -> dict[str, float]:
+def _head_masses(pattern: np.ndarray, keys: dict[str, np.ndarray], first: int) -> dict[str, float]:
     found = {name: _mean_mass(pattern, wanted) for name, wanted in keys.items()}
-    safe = np.where(pattern > 0, pattern, 1.0)
-    found["entropy"] = float(-(pattern * np.log(safe)).sum(axis=-1).mean())
-    position = np.arange(pattern.shape[0])
-    found["distance"] = float((pattern * (position[:, None] - position[None, :])).sum(axis=-1).mean())
+    found["entropy"] = float(to_host(smoother.entropy(pattern)).mean())
+    behind = np.arange(first, first + pattern.shape[0])[:, None] - np.arange(pattern.shape[1])[None, :]
+    found["distance"] = float((pattern * behind).sum(axis=-1).mean())
     return found
 
 
@@ -182,14 +187,12 @@ def _mean_mass(pattern: np.ndarray, wanted: np.ndarray) -> float:
     return float((pattern * wanted).sum(axis=-1)[rows].mean()) if rows.any() else 0.0
 
 
-def _keys(ids: Sequence[int]) -> dict[str, np.ndarray]:
-    """Which keys each score looks for, bool (n_tokens, n_tokens) each, rows = queries; the first query takes no part."""
+def _keys(ids: Sequence[int], first: int) -> dict[str, np.ndarray]:
+    """Which keys each score looks for, bool (n_queries, n_tokens), for queries from `first` on; query 0 has none."""
     token = np.asarray(ids)
-    n = len(token)
-    position = np.arange(n)
-    query, key = position[:, None], position[None, :]
-    same = (token[:, None] == token[None, :]) & (key < query)  # an earlier occurrence of the query's token
-    followed = np.zeros((n, n), dtype=bool)
+    query, key = np.arange(first, len(token))[:, None], np.arange(len(token))[None, :]
+    same = (token[first:, None] == token[None, :]) & (key < query)  # an earlier occurrence of the query's token
+    followed = np.zeros_like(same)
     followed[:, 1:] = same[:, :-1]
     later = query > 0
     return {

@@ -7,12 +7,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from kav.arrays import Array
-from kav.effects.component import as_edit, mlp_output
-from kav.effects.dose import intact_logits
-from kav.effects.metric import Metric, make_metric
+from kav.effects.component import as_edit
+from kav.effects.dose import Reader, intact_logits
+from kav.effects.metric import make_metric, narrow
 from kav.effects.rerun import reads_one_row, reread
 from kav.model.attention import baseline_of
 from kav.model.edits import Edit
+from kav.model.head import mlp_output
 from kav.model.model import Model
 from kav.model.tokenizer import Tokens
 from kav.model.trace import Trace, run
@@ -96,45 +97,44 @@ def ablation_map(
     row = trace.position(position)
     logits = model.unembed(trace.resid_final[row : row + 1, :])
     chosen = make_metric(metric, target, foil, logits=logits[0, :], intact=intact_logits(trace, row, metric))
-    value = float(chosen.values(logits)[0])
+    read = Reader(trace, row, *narrow(chosen, model.weights))
+    value = read.value()
     heads, mlps = [], []
     for layer in range(model.config.n_layers):
-        heads.append(value - _without_heads(trace, layer, baseline, chosen, row=row))
-        mlps.append(value - _without_mlp(trace, layer, baseline, chosen, row=row))
+        heads.append(value - _without_heads(read, layer, baseline))
+        mlps.append(value - _without_mlp(read, layer, baseline))
         if task is not None:
             task.report((layer + 1) / model.config.n_layers)
     return AblationMap(np.stack(heads), np.asarray(mlps), value, metric, chosen.target, foil, row)
 
 
-def _without_heads(trace: Trace, layer: int, baseline: str, metric: Metric, *, row: int) -> np.ndarray:
+def _without_heads(read: Reader, layer: int, baseline: str) -> np.ndarray:
     """The metric without each head of a layer, shape (n_heads,)."""
+    trace, block = read.trace, read.trace.model.weights.blocks[layer]
     step = trace.layers[layer]
-    lost = (step.z - baseline_of(step.z, baseline)) @ trace.model.weights.blocks[
-        layer
-    ].W_O  # (n_heads, n_tokens, d_model)
-    if trace.model.weights.blocks[layer].mlp is None:
-        return _without(trace, step.resid_mid, lost, metric, place=(layer + 1, False), row=row)
-    return _without(trace, step.resid_mid, lost, metric, place=(layer, True), row=row)
+    lost = (step.z - baseline_of(step.z, baseline)) @ block.W_O  # (n_heads, n_tokens, d_model)
+    if block.mlp is None:
+        return _without(read, step.resid_mid, lost, layer=layer + 1, from_mid=False)
+    return _without(read, step.resid_mid, lost, layer=layer, from_mid=True)
 
 
-def _without_mlp(trace: Trace, layer: int, baseline: str, metric: Metric, *, row: int) -> float:
+def _without_mlp(read: Reader, layer: int, baseline: str) -> float:
     """The metric without a layer's MLP; NaN where there is none."""
+    trace = read.trace
     if trace.model.weights.blocks[layer].mlp is None:
         return float("nan")
-    out = mlp_output(trace, layer, edited=True)
+    out = mlp_output(trace, layer)
     lost = (out - baseline_of(out, baseline))[None, :, :]
-    return float(_without(trace, trace.resid_pre(layer + 1), lost, metric, place=(layer + 1, False), row=row)[0])
+    return float(_without(read, trace.resid_pre(layer + 1), lost, layer=layer + 1, from_mid=False)[0])
 
 
-def _without(
-    trace: Trace, stream: Array, lost: Array, metric: Metric, *, place: tuple[int, bool], row: int
-) -> np.ndarray:
+def _without(read: Reader, stream: Array, lost: Array, *, layer: int, from_mid: bool) -> np.ndarray:
     """The metric after each of the losses (n_batch, n_tokens, d_model) from a stream, shape (n_batch,)."""
-    layer, from_mid = place
-    if reads_one_row(trace, layer, from_mid=from_mid):
+    row = read.row
+    if reads_one_row(read.trace, layer, from_mid=from_mid):
         stream, lost = stream[row : row + 1, :], lost[:, row : row + 1, :]
 
     def streams(start: int, stop: int) -> Array:
         return stream[None, :, :] - lost[start:stop, :, :]
 
-    return metric.values(reread(trace, streams, lost.shape[0], layer=layer, from_mid=from_mid, position=row))
+    return read.values(reread(read.trace, streams, lost.shape[0], layer=layer, from_mid=from_mid, position=row))

@@ -12,9 +12,8 @@ from typing import Any
 
 from kav.arrays import Array, like, namespace
 from kav.errors import KavError
-from kav.model.attention import baseline_of, pattern, scale_output
 from kav.model.edits import Edit, ScaleEdge, ScaleHead, ScaleMlp, resolve
-from kav.model.layers import mlp, normalise
+from kav.model.head import contribution, mlp_output
 from kav.model.model import Model
 from kav.model.tokenizer import Tokens
 from kav.model.trace import Trace, run
@@ -112,69 +111,29 @@ def injection(trace: Trace, component: Scaled, *, reference: Trace | None = None
     KavError
         If a reference is given to a baseline that is not a mean.
     """
-    if reference is not None and getattr(component, "baseline", "") != "mean":
-        raise KavError('a reference text must go with baseline "mean", got another', "leave the reference out")
+    layer, block = component.layer, trace.model.weights.blocks[component.layer]
+    direction = contribution(trace, component) if reference is None else _from_reference(trace, component, reference)
     if isinstance(component, ScaleMlp):
-        return _mlp_injection(trace, component, reference)
-    layer, head = component.layer, component.head
-    step = trace.layers[layer]
-    if isinstance(component, ScaleEdge):
-        change = _edge_change(trace, component)
+        return Injection(layer + 1, False, trace.resid_pre(layer + 1), direction)
+    if block.mlp is None:  # nothing stands between resid_mid and the next layer
+        return Injection(layer + 1, False, trace.resid_pre(layer + 1), direction)
+    return Injection(layer, True, trace.layers[layer].resid_mid, direction)
+
+
+def _from_reference(trace: Trace, component: Scaled, reference: Trace) -> Array:
+    """`contribution` with the mean of another run as the baseline."""
+    if isinstance(component, ScaleEdge) or component.baseline != "mean":
+        raise KavError('a reference text must go with baseline "mean", got another', "leave the reference out")
+    layer = component.layer
+    if isinstance(component, ScaleMlp):
+        ours, theirs = mlp_output(trace, layer), mlp_output(reference, layer)
     else:
-        ours = None if reference is None else reference.layers[layer].z[head, :, :]
-        change = _from_baseline(step.z[head, :, :], component, ours)
-    direction = change @ trace.model.weights.blocks[layer].W_O[head, :, :]
-    if trace.model.weights.blocks[layer].mlp is None:
-        return Injection(layer + 1, False, step.resid_mid, direction)
-    return Injection(layer, True, step.resid_mid, direction)
-
-
-def _mlp_injection(trace: Trace, component: ScaleMlp, reference: Trace | None) -> Injection:
-    ours = None if reference is None else mlp_output(reference, component.layer)
-    direction = _from_baseline(mlp_output(trace, component.layer), component, ours)
-    return Injection(component.layer + 1, False, trace.resid_pre(component.layer + 1), direction)
-
-
-def mlp_output(trace: Trace, layer: int, *, edited: bool = False) -> Array:
-    """Return the MLP's own output before (or with `edited` after) any `ScaleMlp`, (n_tokens, d_model).
-
-    Computed again from resid_mid and not as the difference of two streams, which may be a thousand times larger.
-    """
-    block = trace.model.weights.blocks[layer]
-    if block.mlp is None or block.norm2 is None:
-        raise KavError(f"layer must be one with an MLP, got {layer}")
-    config = trace.model.config
-    out = mlp(config, block.mlp, normalise(config, block.norm2, trace.layers[layer].resid_mid))
-    for edit in trace.edits_of(layer) if edited else ():
-        if isinstance(edit, ScaleMlp):
-            out = scale_output(out, edit)
-    return out
-
-
-def _from_baseline(x: Array, edit: ScaleHead | ScaleMlp, reference: Array | None) -> Array:
-    """``x - b`` at the edited positions, 0 elsewhere, (n_tokens, d)."""
-    xp = namespace(x)
-    base = baseline_of(x, edit.baseline) if reference is None else xp.mean(reference, axis=0, keepdims=True)
-    return at_positions(x - base, edit.positions)
-
-
-def at_positions(x: Array, positions: tuple[int, ...] | None) -> Array:
-    """Return x (..., n_tokens, d) at the given positions and 0 elsewhere; None = everywhere."""
-    if positions is None:
-        return x
-    chosen = [1.0 if place in positions else 0.0 for place in range(x.shape[-2])]
-    return x * like(x, chosen)[:, None]
-
-
-def _edge_change(trace: Trace, edge: ScaleEdge) -> Array:
-    """What one unit of the edge adds to the head's z: its weight times v of its key, then the head's own scaling."""
-    config, step, edits = trace.model.config, trace.layers[edge.layer], trace.edits_of(edge.layer)
-    kv_head = config.kv_head(edge.head)
-    q, k = step.q[edge.head : edge.head + 1, :, :], step.k[kv_head : kv_head + 1, :, :]
-    column = pattern(config, q, k, edits=edits, corner=(edge.head, 0, 0))[0, :, edge.key]  # (n_tokens,)
-    change = column[:, None] * step.v[kv_head, edge.key, :][None, :]  # (n_tokens, d_head)
-    change = at_positions(change, None if edge.query is None else (edge.query,))
-    for edit in edits:
-        if isinstance(edit, ScaleHead) and edit.head == edge.head:
-            change = scale_output(change, edit)
-    return change
+        ours, theirs = trace.layers[layer].z[component.head, :, :], reference.layers[layer].z[component.head, :, :]
+    xp = namespace(ours, theirs)
+    change = ours - xp.mean(theirs, axis=0, keepdims=True)
+    if component.positions is not None:
+        chosen = [1.0 if place in component.positions else 0.0 for place in range(trace.n_tokens)]
+        change = change * like(change, chosen)[:, None]
+    if isinstance(component, ScaleMlp):
+        return change
+    return change @ trace.model.weights.blocks[layer].W_O[component.head, :, :]

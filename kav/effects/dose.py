@@ -17,14 +17,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from kav.arrays import Array, like, namespace
+from kav.arrays import Array, like
 from kav.effects.component import ComponentLike, Injection, Scaled, as_edit, injection, run_without
-from kav.effects.metric import Metric, make_metric
-from kav.effects.rerun import along, reread
+from kav.effects.metric import Metric, make_metric, narrow
+from kav.effects.rerun import along
 from kav.effects.tangent import final_rate, logits_rate
 from kav.errors import KavError
+from kav.model.config import Weights
 from kav.model.edits import Edit
-from kav.model.layers import centre, norm_scale
+from kav.model.layers import centre, norm_scale, unembed
 from kav.model.model import Model
 from kav.model.tokenizer import Tokens
 from kav.model.trace import Trace, run
@@ -134,15 +135,15 @@ def dose_response(
     place = injection(trace, scaled, reference=None if reference is None else run(model, reference))
     logits = model.unembed(trace.resid_final[row : row + 1, :])  # (1, d_vocab)
     chosen = make_metric(metric, target, foil, logits=logits[0, :], intact=intact_logits(trace, row, metric))
+    small, weights = narrow(chosen, model.weights)
+    read = Reader(trace, row, small, weights)
     on_device = like(place.stream, amounts)
-    streams = along(trace, place, on_device, row)
-    rerun = reread(trace, streams, len(amounts), layer=place.layer, from_mid=place.from_mid, position=row, task=task)
-    slope = _slope(trace, place, chosen, row, logits)
-    value = float(chosen.values(logits)[0])
+    final = along(trace, place, on_device, position=row, task=task)
+    value, slope = read.value(), read.slope(place)
     return DoseResponse(
         doses=amounts,
-        response=chosen.values(rerun),
-        direct=chosen.values(logits + (on_device - 1)[:, None] * _direct(trace, place.direction, row)),
+        response=read.values(final),
+        direct=read.direct(place.direction, on_device),
         tangent=value + (amounts - 1) * slope,
         value=value,
         slope=slope,
@@ -152,6 +153,41 @@ def dose_response(
         position=row,
         component=scaled,
     )
+
+
+@dataclass(frozen=True, eq=False)
+class Reader:
+    """A metric at one position of a run, with as much of the unembedding as it needs."""
+
+    trace: Trace
+    row: int
+    metric: Metric
+    weights: Weights
+
+    def values(self, final: Array) -> np.ndarray:
+        """Return the metric of final streams (n, d_model), shape (n,)."""
+        return self.metric.values(unembed(self.trace.model.config, self.weights, final))
+
+    def value(self) -> float:
+        """Return the metric of the run itself."""
+        return float(self.values(self._final())[0])
+
+    def direct(self, direction: Array, doses: Array) -> np.ndarray:
+        """Return the metric if nothing downstream answered and the final norm's scale stayed, shape (n_doses,)."""
+        config = self.trace.model.config
+        change = centre(config, direction[self.row : self.row + 1, :]) / norm_scale(config, self._final())
+        per_dose = change * self.weights.norm_final.gain @ self.weights.W_U  # (1, d_vocab)
+        logits = unembed(config, self.weights, self._final())
+        return self.metric.values(logits + (doses - 1)[:, None] * per_dose)
+
+    def slope(self, place: Injection) -> float:
+        """Return the metric's derivative along an injection, with everything downstream answering."""
+        final = final_rate(self.trace, place.direction, place.layer, from_mid=place.from_mid, position=self.row)
+        rate = logits_rate(self.trace, final, self.row, weights=self.weights)
+        return float(self.metric.slopes(unembed(self.trace.model.config, self.weights, self._final()), rate)[0])
+
+    def _final(self) -> Array:
+        return self.trace.resid_final[self.row : self.row + 1, :]
 
 
 def intact_logits(trace: Trace, row: int, metric: str) -> Array | None:
@@ -169,17 +205,3 @@ def _checked(doses: Sequence[float] | np.ndarray) -> np.ndarray:
     if not np.isfinite(amounts).all():
         raise KavError(f"doses must be finite, got {amounts[~np.isfinite(amounts)][0]}")
     return amounts
-
-
-def _direct(trace: Trace, direction: Array, row: int) -> Array:
-    """Change of the logits per unit of dose if nothing downstream answers, (1, d_vocab)."""
-    config, weights = trace.model.config, trace.model.weights
-    namespace(direction, trace.resid_final)
-    sigma = norm_scale(config, trace.resid_final[row : row + 1, :])
-    return centre(config, direction[row : row + 1, :]) / sigma * weights.norm_final.gain @ weights.W_U
-
-
-def _slope(trace: Trace, place: Injection, metric: Metric, row: int, logits: Array) -> float:
-    """Derivative of the metric by the dose, at dose 1."""
-    final = final_rate(trace, place.direction, place.layer, from_mid=place.from_mid, position=row)
-    return float(metric.slopes(logits, logits_rate(trace, final, row))[0])

@@ -6,13 +6,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from kav.arrays import Array, namespace, to_host
+from kav.arrays import Array, like, namespace, to_host
 from kav.errors import KavError
+from kav.model.config import Weights
 
 METRICS = ("logit", "log_prob", "prob", "kl")
 """Names of the metrics."""
@@ -70,6 +71,21 @@ class Metric:
     def _direction(self, logits: Array) -> Array:
         chosen = logits[..., self.target]
         return chosen if self.foil is None else chosen - logits[..., self.foil]
+
+
+def narrow(metric: Metric, weights: Weights) -> tuple[Metric, Weights]:
+    """Return the metric and the weights with no more of the vocabulary than the metric reads.
+
+    A logit needs one or two columns of W_U, everything else all of them.
+    """
+    if metric.name != "logit":
+        return metric, weights
+    ids = [metric.target] if metric.foil is None else [metric.target, metric.foil]
+    xp = namespace(weights.W_U)
+    chosen = like(weights.W_U, ids, dtype=xp.int64)
+    b_U = None if weights.b_U is None else xp.take(weights.b_U, chosen, axis=0)
+    small = replace(weights, W_U=xp.take(weights.W_U, chosen, axis=1), b_U=b_U)
+    return Metric("logit", 0, None if metric.foil is None else 1), small
 
 
 def log_softmax(logits: Array) -> Array:

@@ -10,6 +10,7 @@ from collections.abc import Callable
 
 from kav.arrays import Array, namespace
 from kav.effects.component import Injection
+from kav.effects.last_layer import meets_last_layer, through_last_layer
 from kav.model.edits import needs_whole_prompt
 from kav.model.forward import mlp_half, suffix
 from kav.model.trace import Trace
@@ -32,7 +33,7 @@ def reread(
     position: int,
     task: Task | None = None,
 ) -> Array:
-    """Return the logits at one position of a batch of altered runs, shape (n_batch, d_vocab), on the device.
+    """Return the final streams at one position of a batch of altered runs, shape (n_batch, d_model), on the device.
 
     Parameters
     ----------
@@ -55,8 +56,7 @@ def reread(
         parts.append(_final(trace, streams(start, stop), layer=layer, from_mid=from_mid, position=position, task=part))
         if task is not None:
             task.report(stop / n_batch)
-    final = parts[0] if len(parts) == 1 else namespace(parts[0]).concat(parts, axis=0)
-    return trace.model.unembed(final)
+    return parts[0] if len(parts) == 1 else namespace(parts[0]).concat(parts, axis=0)
 
 
 def reads_one_row(trace: Trace, layer: int, *, from_mid: bool) -> bool:
@@ -67,8 +67,20 @@ def reads_one_row(trace: Trace, layer: int, *, from_mid: bool) -> bool:
     return from_mid and layer == n_layers - 1 and not needs_whole_prompt(trace.edits_of(layer))
 
 
-def along(trace: Trace, place: Injection, doses: Array, position: int) -> Streams:
-    """Return the streams ``stream + (dose - 1) * direction`` of all doses (n_doses,), as `reread` wants them."""
+def along(trace: Trace, place: Injection, doses: Array, *, position: int, task: Task | None = None) -> Array:
+    """Return the final streams at one position of the runs ``stream + (dose - 1) * direction``.
+
+    Parameters
+    ----------
+    doses : array, shape (n_doses,)
+        On the device.
+
+    Returns
+    -------
+    array, shape (n_doses, d_model)
+    """
+    if meets_last_layer(trace, place):
+        return through_last_layer(trace, place, doses, position=position)
     stream, direction = place.stream, place.direction
     if reads_one_row(trace, place.layer, from_mid=place.from_mid):
         stream, direction = stream[position : position + 1, :], direction[position : position + 1, :]
@@ -77,7 +89,8 @@ def along(trace: Trace, place: Injection, doses: Array, position: int) -> Stream
     def streams(start: int, stop: int) -> Array:
         return stream[None, :, :] + steps[start:stop, :, :] * direction[None, :, :]
 
-    return streams
+    n_doses = doses.shape[0]
+    return reread(trace, streams, n_doses, layer=place.layer, from_mid=place.from_mid, position=position, task=task)
 
 
 def _final(trace: Trace, resid: Array, *, layer: int, from_mid: bool, position: int, task: Task | None) -> Array:

@@ -30,7 +30,7 @@ from kav.model.attention import (
     scale_heads,
     scale_output,
 )
-from kav.model.config import Block, Config, Mlp, Norm
+from kav.model.config import Block, Config, Mlp, Norm, Weights
 from kav.model.edits import Edit, MoveQuery, ScaleEdge, ScaleMlp, SetScore, needs_whole_prompt
 from kav.model.forward import LayerTrace
 from kav.model.layers import ACTIVATIONS, Rotary, centre, norm_scale, normalise, rotary, rotate
@@ -69,9 +69,8 @@ def final_rate(trace: Trace, rate: Array, layer: int, *, from_mid: bool, positio
     return rate[position - rows[0] : position - rows[0] + 1, :]
 
 
-def logits_rate(trace: Trace, final: Array, position: int) -> Array:
+def logits_rate(trace: Trace, final: Array, position: int, *, weights: Weights) -> Array:
     """Return how fast the logits at one position change with its final stream, (1, d_model) -> (1, d_vocab)."""
-    weights = trace.model.weights
     x = trace.resid_final[position : position + 1, :]
     return normalise_rate(trace.model.config, weights.norm_final, x, final) @ weights.W_U
 
