@@ -73,7 +73,8 @@ def _line_is_attribution(subject: Subject) -> float:
 
     def apart(layer: int, head: int) -> float:
         scene = HeadScene(subject.trace, Selection(layer, head))
-        return abs(fit_view.compute(fit_view.Spec(scene), Task()).f - values[f"head {layer}.{head}"])
+        line = fit_view.compute(fit_view.Spec(scene), Task()).f
+        return abs(line - float(values[f"head {layer}.{head}"]))
 
     return max(apart(layer, head) for layer, head in subject.heads)
 
