@@ -1,0 +1,64 @@
+"""The colour bar of a footer: the value at either end of the scale and the colours between."""
+
+from __future__ import annotations
+
+import numpy as np
+from PySide6.QtCore import QRectF, QSize, Qt
+from PySide6.QtGui import QColor, QPainter, QPainterPath, QPaintEvent, QPen
+from PySide6.QtWidgets import QSizePolicy, QWidget
+
+from ..theme import current
+from .painted import text_width, write
+from .shading import picture
+
+BAR, HEIGHT, GAP = 56, 7, 7
+
+
+class ColorBar(QWidget):
+    """`0 ▭ 1` for weights, `−24 ▭ +24` for signed values; the texts come from the one formatter."""
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Fixed)
+        self.setAccessibleName("colour scale")
+        self._low, self._high, self._diverging = "0", "1", False
+
+    @property
+    def texts(self) -> tuple[str, str]:
+        """What stands at both ends."""
+        return self._low, self._high
+
+    def set_range(self, low: str, high: str, *, diverging: bool = False) -> None:
+        """Show the texts at both ends and the colours of weights or of signed values."""
+        if (low, high, diverging) == (self._low, self._high, self._diverging):
+            return
+        self._low, self._high, self._diverging = low, high, diverging
+        self.setAccessibleDescription(f"{low} to {high}")
+        self.setToolTip(f"colours from {low} to {high}")
+        self.updateGeometry()
+        self.update()
+
+    def sizeHint(self) -> QSize:
+        return QSize(round(text_width(self._low, 11) + text_width(self._high, 11)) + BAR + 2 * GAP + 2, 26)
+
+    def minimumSizeHint(self) -> QSize:
+        return self.sizeHint()
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        painter = QPainter(self)
+        width, middle = text_width(self._low, 11), self.height() / 2
+        write(painter, QRectF(0, 0, width, self.height()), self._low, px=11, color="muted")
+        bar = QRectF(round(width) + GAP, round(middle - HEIGHT / 2), BAR, HEIGHT)
+        right = QRectF(bar.right() + GAP, 0, 60, self.height())
+        write(painter, right, self._high, px=11, color="muted")
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        shape = QPainterPath()
+        shape.addRoundedRect(bar, 2, 2)
+        painter.save()
+        painter.setClipPath(shape)
+        painter.drawImage(bar, picture(np.arange(256, dtype=np.uint8)[None, :], diverging=self._diverging))
+        painter.restore()
+        painter.setPen(QPen(QColor(current().border), 1))
+        painter.setBrush(Qt.BrushStyle.NoBrush)
+        painter.drawRoundedRect(bar.adjusted(-0.5, -0.5, 0.5, 0.5), 2.5, 2.5)
+        painter.end()

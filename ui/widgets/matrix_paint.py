@@ -1,0 +1,225 @@
+"""How a matrix is painted: hatching, cells as one image, names, numbers, and the frames of what is selected."""
+
+from __future__ import annotations
+
+import numpy as np
+from PySide6.QtCore import QPointF, QRectF, Qt
+from PySide6.QtGui import QColor, QImage, QPainter, QPen
+
+from kav.views.words import Label, Piece
+
+from ..marks import paint_mark
+from ..theme import current
+from .matrix_layout import EDGE, LONGEST, MARK, SLANT, Grid, MatrixData
+from .painted import text_width, write
+from .ticks import nice_ticks, tick_text
+from .token_label import label_width, paint_label
+
+HATCH = 7  # period in px
+
+
+def paint_cells(painter: QPainter, grid: Grid, image: QImage, hatched: bool) -> None:
+    """Paint the cells; excluded ones are transparent in the image and show the hatching below."""
+    theme, rect = current(), grid.rect
+    painter.save()
+    painter.setRenderHint(QPainter.RenderHint.Antialiasing, False)
+    if hatched:
+        paint_hatching(painter, rect)
+    painter.setRenderHint(QPainter.RenderHint.SmoothPixmapTransform, False)
+    painter.drawImage(rect, image, QRectF(image.rect()))
+    if grid.gapped:
+        painter.setPen(Qt.PenStyle.NoPen)
+        painter.setBrush(QColor(theme.grid))
+        for column in range(grid.n_columns + 1):
+            painter.drawRect(QRectF(grid.x + column * grid.pitch - 1, grid.y - 1, 1, rect.height() + 1))
+        for row in range(grid.n_rows + 1):
+            painter.drawRect(QRectF(grid.x - 1, grid.y + row * grid.pitch - 1, rect.width() + 1, 1))
+    painter.restore()
+
+
+def paint_hatching(painter: QPainter, rect: QRectF) -> None:
+    """Fill a rectangle as excluded: sunk, with lines at 45 degrees."""
+    theme = current()
+    painter.save()
+    painter.fillRect(rect, QColor(theme.sunk))
+    painter.setClipRect(rect)
+    painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+    painter.setPen(QPen(QColor(theme.hatch), 1))
+    start = rect.left()
+    while start < rect.right() + rect.height():
+        painter.drawLine(QPointF(start, rect.top()), QPointF(start - rect.height(), rect.bottom()))
+        start += HATCH
+    painter.restore()
+
+
+def paint_corner(painter: QPainter, data: MatrixData, grid: Grid) -> None:
+    """Write what columns and rows are, in the corner between their names."""
+    for piece, dy in ((data.column_title, 23), (data.row_title, 9)):
+        rect = QRectF(0, grid.y - dy - 8, grid.x - 8, 16)
+        color = title_color(piece)
+        write(painter, rect, piece.text, px=11, weight=600 if piece.role else 400, color=color, side="right")
+
+
+def paint_names(painter: QPainter, data: MatrixData, grid: Grid, hovered: tuple[int, int] | None) -> None:
+    """Write the names of rows and columns as the layout says."""
+    if grid.names == "axes":
+        _paint_axes(painter, data, grid)
+        return
+    rows = {data.row} | ({hovered[0]} if hovered else set())
+    if grid.names != "few":
+        rows = set(range(grid.n_rows))
+    _paint_row_numbers(painter, data, grid, rows)
+    for row in sorted(row for row in rows if row is not None):
+        _paint_row_name(painter, data, grid, row)
+    if grid.names == "all":
+        for column, label in enumerate(data.column_labels):
+            _paint_slanted(painter, data, grid, column, label)
+    else:
+        _paint_column_numbers(painter, data, grid, hovered)
+
+
+def _paint_row_name(painter: QPainter, data: MatrixData, grid: Grid, row: int) -> None:
+    chosen, right, y = row == data.row, grid.x - 7, grid.cell(row, 0).center().y()
+    if data.row_labels:
+        label = data.row_labels[row]
+        width = min(LONGEST, label_width(label, grid.px, chosen))
+        at = QPointF(right - width, y + 0.36 * grid.px)
+        paint_label(painter, at, label, px=grid.px, strong=chosen, room=LONGEST)
+    else:
+        width = text_width(str(row), grid.px, 600 if chosen else 400)
+        rect = QRectF(right - width, y - 8, width, 16)
+        write(painter, rect, str(row), px=grid.px, weight=600 if chosen else 400, color="ink" if chosen else "text2")
+    if chosen and data.row_role:
+        paint_mark(painter, data.row_role, right - width - 9, y, 4.5 if grid.px > 10 else 4)
+
+
+def _paint_row_numbers(painter: QPainter, data: MatrixData, grid: Grid, named: set[int | None]) -> None:
+    if grid.names != "few":
+        return
+    for row in range(0, grid.n_rows, _stride(grid, 14)):
+        if any(abs(row - other) * grid.pitch < 13 for other in named if other is not None):
+            continue
+        y = grid.cell(row, 0).center().y()
+        write(painter, QRectF(0, y - 8, grid.x - 7, 16), str(row), px=10, color="muted", side="right")
+
+
+def _stride(grid: Grid, room: float) -> int:
+    """Return every how many cells a number fits: 1, 2, 5, 10, 20, 50, ..."""
+    for stride in (step * 10**power for power in range(6) for step in (1, 2, 5)):
+        if stride * grid.pitch >= room:
+            return stride
+    return grid.n_columns
+
+
+def _paint_slanted(painter: QPainter, data: MatrixData, grid: Grid, column: int, label: Label) -> None:
+    chosen = column == data.column
+    start = QPointF(grid.cell(0, column).center().x() + 2, grid.y - 5)
+    painter.save()
+    painter.translate(start)
+    painter.rotate(-45)
+    width = paint_label(painter, QPointF(0, 0), label, px=grid.px, strong=chosen, room=LONGEST)
+    painter.restore()
+    if chosen and data.column_role:
+        # Painted upright: a rotated diamond would be a square.
+        along = (width + 9) * SLANT
+        paint_mark(painter, data.column_role, start.x() + along - 3, start.y() - along - 3, 4.5)
+
+
+def _paint_column_numbers(painter: QPainter, data: MatrixData, grid: Grid, hovered: tuple[int, int] | None) -> None:
+    labels, y = data.column_labels, grid.y - 8
+    taken: list[tuple[float, float]] = []
+    stride = _stride(grid, 20)
+    first = [data.column, hovered[1] if hovered else None]
+    for column in [*first, *range(0, grid.n_columns, stride)]:
+        if column is None:
+            continue
+        chosen, x = column == data.column, grid.cell(0, column).center().x()
+        position = labels[column].position if labels else None
+        text = str(column if position is None else position)
+        half = text_width(text, 10, 600) / 2 + 3
+        if any(x - half < right and left < x + half for left, right in taken):
+            continue
+        taken.append((x - half, x + half))
+        color = "ink" if chosen else "muted"
+        write(
+            painter,
+            QRectF(x - 20, y - 8, 40, 16),
+            text,
+            px=10,
+            weight=600 if chosen else 400,
+            color=color,
+            side="centre",
+        )
+    named = hovered[1] if hovered else data.column
+    if named is not None and labels:
+        _paint_name_above(painter, data, grid, named)
+
+
+def _paint_name_above(painter: QPainter, data: MatrixData, grid: Grid, column: int) -> None:
+    chosen, label = column == data.column, Label(data.column_labels[column].shown)
+    width = label_width(label, 11, chosen)
+    mark = MARK if chosen and data.column_role else 0
+    middle = grid.cell(0, column).center().x()
+    left = min(max(middle - (width + mark) / 2, grid.x), max(grid.x, painter.device().width() - width - mark - EDGE))
+    y = grid.y - 23
+    paint_label(painter, QPointF(left + mark, y + 4), label, px=11, strong=chosen)
+    if mark:
+        paint_mark(painter, data.column_role, left + 4, y, 4)
+
+
+def _paint_axes(painter: QPainter, data: MatrixData, grid: Grid) -> None:
+    for axis, n, vertical in ((data.column_axis, grid.n_columns, False), (data.row_axis, grid.n_rows, True)):
+        if axis is None or n < 2:
+            continue
+        low, high = float(axis[0]), float(axis[-1])
+        slack = 0.03 * (high - low)
+        ticks = nice_ticks(low - slack, high + slack, 5)
+        step = ticks[1] - ticks[0] if len(ticks) > 1 else 1.0
+        for tick in ticks:
+            place = _place(axis, tick) * grid.pitch
+            if vertical:
+                rect = QRectF(0, grid.y + place - 8, grid.x - 8, 16)
+                write(painter, rect, tick_text(tick, step), px=11, color="muted", side="right")
+            else:
+                rect = QRectF(grid.x + place - 20, grid.y - 19, 40, 16)
+                write(painter, rect, tick_text(tick, step), px=11, color="muted", side="centre")
+
+
+def _place(axis: np.ndarray, value: float) -> float:
+    """Return where on the cells (in cells) a value of an ascending axis lies."""
+    n = len(axis)
+    low, high = 0, n - 1
+    if value <= axis[0]:
+        return 0.5
+    if value >= axis[-1]:
+        return n - 0.5
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if axis[middle] <= value else (low, middle)
+    span = float(axis[high] - axis[low])
+    return low + 0.5 + (float(value - axis[low]) / span if span else 0.0)
+
+
+def paint_frames(painter: QPainter, data: MatrixData, grid: Grid, hovered: tuple[int, int] | None) -> None:
+    """Frame the selected row and column in the colours of their roles, and the cell under the pointer."""
+    painter.save()
+    painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+    painter.setBrush(Qt.BrushStyle.NoBrush)
+    theme = current()
+    if hovered is not None and grid.pitch >= 3:
+        painter.setPen(QPen(QColor(theme.ctrl), 1))
+        painter.drawRect(grid.cell(*hovered).adjusted(-0.5, -0.5, 0.5, 0.5))
+    frames = []
+    if data.row is not None and 0 <= data.row < grid.n_rows:
+        frames.append((grid.row_rect(data.row), data.row_role))
+    if data.column is not None and 0 <= data.column < grid.n_columns:
+        frames.append((grid.column_rect(data.column), data.column_role))
+    for rect, role in frames:
+        painter.setPen(QPen(QColor(getattr(theme, role, theme.ink)), 1.6))
+        painter.drawRoundedRect(rect.adjusted(-1.8, -1.8, 1.8, 1.8), 2, 2)
+    painter.restore()
+
+
+def title_color(piece: Piece) -> str:
+    """Return the theme's name of a corner text's colour."""
+    return piece.role if piece.role else "text2"

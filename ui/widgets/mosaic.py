@@ -1,0 +1,273 @@
+"""All heads at once: one small picture per head, layers across and heads down; the navigator of the model."""
+
+from __future__ import annotations
+
+import math
+
+from PySide6.QtCore import QEvent, QPointF, QRectF, QSize, Qt, Signal
+from PySide6.QtGui import QColor, QImage, QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QPen, QWheelEvent
+from PySide6.QtWidgets import QSizePolicy, QWidget
+
+from kav.views.attention import Thumb
+
+from ..theme import current
+from .mosaic_layout import CAPTION, EDGE, Tiles, arrange
+from .painted import STEPS, Painted, elided, text_width, write
+from .shading import levels_of, picture, pooled
+
+
+class Mosaic(Painted):
+    """Thumbnails of every head's pattern.
+
+    Signals
+    -------
+    headRequested(layer, head) : a click on a thumb, or the arrow keys.
+    headHovered(layer, head) : the pointer is on another thumb; (-1, -1) when it left.
+    """
+
+    headRequested = Signal(int, int)
+    headHovered = Signal(int, int)
+
+    def __init__(self, parent: QWidget | None = None, *, name: str = "") -> None:
+        super().__init__(parent, name=name, label="all heads")
+        self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Expanding)
+        self._thumbs: tuple[tuple[Thumb, ...], ...] = ()
+        self._chosen = (0, 0)
+        self._caption = ("", "")
+        self._compact = False
+        self._shift = QPointF()
+        self._hovered = (-1, -1)
+        self._images: dict[tuple[object, ...], QImage] = {}
+
+    # --- data ----------------------------------------------------------------------------------------------------
+
+    @property
+    def n_layers(self) -> int:
+        return len(self._thumbs)
+
+    @property
+    def n_heads(self) -> int:
+        return max((len(layer) for layer in self._thumbs), default=0)
+
+    @property
+    def chosen(self) -> tuple[int, int]:
+        """The framed head."""
+        return self._chosen
+
+    def set_thumbs(self, thumbs: tuple[tuple[Thumb, ...], ...], layer: int, head: int) -> None:
+        """Show the heads, thumbs[layer][head], and frame one."""
+        if thumbs is not self._thumbs:
+            self._images.clear()
+        self._thumbs, self._chosen = thumbs, (layer, head)
+        self._show_chosen()
+        name = self._name(layer, head)
+        self.setAccessibleDescription(f"head {layer}.{head} {name}" if name else f"head {layer}.{head}")
+        self.updateGeometry()
+        self.update()
+
+    def set_caption(self, role: str, text: str) -> None:
+        """Set what is printed below in the compact form: the role of the chosen head and what its score says."""
+        self._caption = (role, text)
+        self.update()
+
+    def set_compact(self, compact: bool) -> None:
+        """Turn to rows = layers with the role of the chosen head below."""
+        self._compact = compact
+        self._show_chosen()
+        self.updateGeometry()
+        self.update()
+
+    def _name(self, layer: int, head: int) -> str:
+        try:
+            return self._thumbs[layer][head].role
+        except IndexError:
+            return ""
+
+    # --- geometry ------------------------------------------------------------------------------------------------
+
+    def tiles(self) -> Tiles:
+        """Return where the thumbs are before scrolling, in the room there is now."""
+        return arrange(self.n_layers, self.n_heads, self.width() - EDGE, self._floor(), compact=self._compact)
+
+    def _floor(self) -> float:
+        """Return where the thumbs end."""
+        return self.height() - (CAPTION if self._compact else 0)
+
+    def _overhang(self) -> QPointF:
+        """Return how far the thumbs reach beyond the widget."""
+        tiles = self.tiles()
+        end = tiles.rect(self.n_layers - 1, self.n_heads - 1)
+        return QPointF(max(0.0, end.right() + 4 - self.width()), max(0.0, end.bottom() + 4 - self._floor()))
+
+    def _show_chosen(self) -> None:
+        """Scroll by as little as shows the chosen head."""
+        tiles, over = self.tiles(), self._overhang()
+        place, shift = tiles.rect(*self._chosen), self._shift
+        x = min(max(shift.x(), place.right() + 4 - self.width()), place.left() - tiles.x)
+        y = min(max(shift.y(), place.bottom() + 4 - self._floor()), place.top() - tiles.y)
+        self._shift = QPointF(min(max(x, 0.0), over.x()), min(max(y, 0.0), over.y()))
+
+    def head_rect(self, layer: int, head: int) -> QRectF:
+        """Return the square of a head in the widget's coordinates."""
+        return self.tiles().rect(layer, head).translated(-self._shift)
+
+    def head_at(self, point: QPointF) -> tuple[int, int] | None:
+        """Return the (layer, head) under a point."""
+        tiles = self.tiles()
+        if not (tiles.y - 18 <= point.y() <= self._floor()):
+            return None
+        above, beside = (18, 2) if tiles.named else (1, 1)
+        for layer, heads in enumerate(self._thumbs):
+            for head in range(len(heads)):
+                place = tiles.rect(layer, head).translated(-self._shift)
+                if place.adjusted(-beside, -above, beside, beside).contains(point):
+                    return layer, head
+        return None
+
+    def sizeHint(self) -> QSize:
+        if self._compact:
+            return QSize(52 * max(1, self.n_heads) + EDGE, 200)
+        return QSize(min(92 * max(1, self.n_layers), 276) + EDGE, 320)
+
+    def minimumSizeHint(self) -> QSize:
+        return QSize(80, 80)
+
+    def resizeEvent(self, event: object) -> None:
+        self._show_chosen()
+
+    # --- painting ------------------------------------------------------------------------------------------------
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        painter, tiles = QPainter(self), self.tiles()
+        self._paint_headings(painter, tiles)
+        painter.save()
+        if not tiles.named:
+            painter.setClipRect(QRectF(tiles.x - 3, tiles.y - 3, self.width(), self._floor() - tiles.y + 3))
+        for layer, heads in enumerate(self._thumbs):
+            for head, thumb in enumerate(heads):
+                self._paint_thumb(painter, tiles, layer, head, thumb)
+        painter.restore()
+        if self._compact:
+            self._paint_caption(painter, tiles)
+        self.paint_ring(painter, QRectF(self.rect()).adjusted(1, 1, -1, -1))
+        painter.end()
+
+    def _paint_headings(self, painter: QPainter, tiles: Tiles) -> None:
+        if tiles.named:
+            for layer in range(self.n_layers if tiles.across == "layer" else 0):
+                place = tiles.rect(layer, 0)
+                text = f"layer {layer}" if tiles.step_x >= 48 else f"{layer}"
+                write(painter, QRectF(place.left(), 6, place.width(), 16), text, px=11, color="muted")
+            return
+        n_columns, n_rows = (self.n_layers, self.n_heads) if tiles.across == "layer" else (self.n_heads, self.n_layers)
+        for column in range(0, n_columns, math.ceil(16 / tiles.step_x)):
+            x = tiles.x + column * tiles.step_x + tiles.side / 2 - self._shift.x()
+            if x >= tiles.x:
+                write(painter, QRectF(x - 15, tiles.y - 18, 30, 16), str(column), px=10, color="muted", side="centre")
+        for row in range(0, n_rows, math.ceil(12 / tiles.step_y)):
+            y = tiles.y + row * tiles.step_y + tiles.side / 2 - self._shift.y()
+            if tiles.y <= y <= self._floor():
+                write(painter, QRectF(0, y - 8, 15, 16), str(row), px=10, color="muted", side="right")
+
+    def _paint_thumb(self, painter: QPainter, tiles: Tiles, layer: int, head: int, thumb: Thumb) -> None:
+        theme, rect = current(), tiles.rect(layer, head).translated(-self._shift)
+        if rect.right() < 0 or rect.left() > self.width() or rect.bottom() < 0 or rect.top() > self.height():
+            return
+        chosen = (layer, head) == self._chosen
+        if tiles.named:
+            self._paint_name(painter, tiles, rect, layer, head, thumb.role, chosen)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing, False)
+        painter.drawImage(rect, self._image(thumb, rect))
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        painter.setBrush(Qt.BrushStyle.NoBrush)
+        painter.setPen(QPen(QColor(theme.ctrl if self._hovered == (layer, head) else theme.border), 1))
+        painter.drawRoundedRect(rect.adjusted(-0.5, -0.5, 0.5, 0.5), 2, 2)
+        if thumb.edited:
+            painter.setPen(QPen(QColor(theme.edited), 2.5))
+            painter.drawRoundedRect(rect.adjusted(-1.25, -1.25, 1.25, 1.25), 2, 2)
+        if chosen:
+            out = 3.5 if thumb.edited else 1.0  # both frames stay visible on the edited head
+            painter.setPen(QPen(QColor(theme.ink), 2))
+            painter.drawRoundedRect(rect.adjusted(-out, -out, out, out), 2, 2)
+
+    def _paint_name(
+        self, painter: QPainter, tiles: Tiles, rect: QRectF, layer: int, head: int, role: str, chosen: bool
+    ) -> None:
+        y, text = rect.top() - 16, f"{layer}.{head}"
+        write(painter, QRectF(rect.left(), y, 60, 16), text, px=11, weight=500, color="ink")
+        if tiles.roles:
+            left = rect.left() + text_width(text, 11, 500) + 6
+            room = rect.left() + tiles.step_x - 6 - left
+            write(
+                painter,
+                QRectF(left, y, room, 16),
+                elided(role, room, 10),
+                px=10,
+                color="text2" if role != "mixed" else "muted",
+            )
+
+    def _image(self, thumb: Thumb, rect: QRectF) -> QImage:
+        side = max(1, round(rect.width() * self.devicePixelRatioF()))
+        key = (thumb.layer, thumb.head, side, current().name)
+        if key not in self._images:
+            # Small weights stay visible in a thumb: weight ** 0.7.
+            levels = pooled(levels_of(thumb.cells.clip(0) ** 0.7, False), side, side)
+            self._images[key] = picture(levels)
+        return self._images[key]
+
+    def _paint_caption(self, painter: QPainter, tiles: Tiles) -> None:
+        layer, head = self._chosen
+        end = tiles.rect(self.n_layers - 1, 0).bottom() if self._thumbs else 0.0
+        y = min(end + 10, self._floor() + 4)
+        role, text = self._caption
+        name, width = f"{layer}.{head}", self.width() - EDGE
+        write(painter, QRectF(0, y, 60, 16), name, px=12, weight=600, color="ink")
+        left = text_width(name, 12, 600) + 8
+        write(painter, QRectF(left, y, width - left, 16), role, px=12, weight=600, color="ink")
+        write(painter, QRectF(0, y + 18, width, 16), elided(text, width, 11), px=11, color="text2")
+
+    # --- pointer and keys ----------------------------------------------------------------------------------------
+
+    def mouseMoveEvent(self, event: QMouseEvent) -> None:
+        self._set_hovered(self.head_at(event.position()) or (-1, -1))
+
+    def leaveEvent(self, event: QEvent) -> None:
+        super().leaveEvent(event)
+        self._set_hovered((-1, -1))
+
+    def _set_hovered(self, place: tuple[int, int]) -> None:
+        if place != self._hovered:
+            self._hovered = place
+            self.setToolTip(f"head {place[0]}.{place[1]}: {self._name(*place)}" if place[0] >= 0 else "")
+            self.update()
+            self.headHovered.emit(*place)
+
+    def mousePressEvent(self, event: QMouseEvent) -> None:
+        super().mousePressEvent(event)
+        place = self.head_at(event.position())
+        if place is not None and event.button() == Qt.MouseButton.LeftButton:
+            self.headRequested.emit(*place)
+
+    def wheelEvent(self, event: QWheelEvent) -> None:
+        delta, over = event.angleDelta(), self._overhang()
+        sideways = delta.x() or (0 if over.y() else delta.y())
+        x = min(max(self._shift.x() - sideways / 2, 0.0), over.x())
+        y = min(max(self._shift.y() - delta.y() / 2, 0.0), over.y())
+        if QPointF(x, y) == self._shift:
+            event.ignore()
+            return
+        self._shift = QPointF(x, y)
+        self.update()
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        if event.key() not in STEPS or not self._thumbs:
+            super().keyPressEvent(event)
+            return
+        self.ringed = True
+        down, right = STEPS[event.key()]
+        by_layer, by_head = (down, right) if self._compact else (right, down)
+        layer = min(max(self._chosen[0] + by_layer, 0), self.n_layers - 1)
+        head = min(max(self._chosen[1] + by_head, 0), len(self._thumbs[layer]) - 1)
+        if (layer, head) != self._chosen:
+            self.headRequested.emit(layer, head)
+        event.accept()

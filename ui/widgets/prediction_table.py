@@ -1,0 +1,163 @@
+"""The next tokens as a table: probability as a bar, its number, and what it was before the edits."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QEvent, QPointF, QRectF, QSize, Qt, Signal
+from PySide6.QtGui import QBrush, QColor, QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QPen
+from PySide6.QtWidgets import QWidget
+
+from kav.views.predictions import Prediction
+from kav.views.words import share
+
+from ..marks import paint_mark
+from ..theme import current
+from .drawing import shown
+from .painted import STEPS, Painted, elided, text_width, write
+
+TEXT, MARK, RIGHT, BAR = 15.0, 16.0, 20.0, 12.0
+TOP, TALLEST, SHORTEST = 5.0, 26.0, 17.0
+
+
+class PredictionTable(Painted):
+    """Predictions, most probable first; the target is always among those shown.
+
+    Signals
+    -------
+    targetRequested(token) : a click on a row, or Return on the row of the keyboard.
+    """
+
+    targetRequested = Signal(int)
+
+    def __init__(self, parent: QWidget | None = None, *, name: str = "") -> None:
+        super().__init__(parent, name=name, label="next tokens")
+        self._predictions: tuple[Prediction, ...] = ()
+        self._note = ""
+        self._hovered = -1
+        self._cursor = -1
+
+    # --- data ----------------------------------------------------------------------------------------------------
+
+    def set_predictions(self, predictions: tuple[Prediction, ...], note: str = "") -> None:
+        """Show predictions and, below them, one line of text."""
+        self._predictions, self._note = predictions, note
+        self._hovered = -1
+        self._cursor = min(self._cursor, len(predictions) - 1)
+        words = (f"{p.label.shown} {share(p.probability)}" for p in self.rows())
+        self.setAccessibleDescription(", ".join(words))
+        self.update()
+
+    def rows(self) -> tuple[Prediction, ...]:
+        """Return the predictions that are shown: as many as fit, the target in place of the last if need be."""
+        n = max(1, int((self.height() - TOP - self._note_height()) // SHORTEST))
+        kept = self._predictions[:n]
+        target = next((p for p in self._predictions if p.is_target), None)
+        return kept if target is None or target in kept else (*kept[:-1], target)
+
+    # --- geometry ------------------------------------------------------------------------------------------------
+
+    def _note_height(self) -> float:
+        return 26.0 if self._note else 4.0
+
+    def row_rect(self, index: int) -> QRectF:
+        """Return where a row is."""
+        room = self.height() - TOP - self._note_height()
+        pitch = min(TALLEST, room / max(1, len(self.rows())))
+        return QRectF(8, TOP + index * pitch, self.width() - 16, pitch)
+
+    def _row_at(self, point: QPointF) -> int:
+        return next((i for i in range(len(self.rows())) if self.row_rect(i).contains(point)), -1)
+
+    def sizeHint(self) -> QSize:
+        return QSize(430, 230)
+
+    def minimumSizeHint(self) -> QSize:
+        return QSize(200, 80)
+
+    # --- painting ------------------------------------------------------------------------------------------------
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        rows = self.rows()
+        if not rows:
+            return
+        painter = QPainter(self)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        names = min(max(text_width(shown(p.label.shown), 12, 600) for p in rows) + MARK, 0.4 * self.width())
+        left = TEXT + names + 12
+        right = self.width() - RIGHT - text_width("<0.001", 12, 600) - 12
+        for index, prediction in enumerate(rows):
+            self._paint_row(painter, prediction, self.row_rect(index), (left, right), hovered=index == self._hovered)
+        if self._note:
+            place = QRectF(TEXT, self.height() - 22, self.width() - TEXT - RIGHT, 16)
+            write(painter, place, elided(self._note, place.width(), 11), px=11, color="muted")
+        ring = self.row_rect(self._cursor) if self._cursor >= 0 else QRectF(self.rect()).adjusted(2, 2, -2, -2)
+        self.paint_ring(painter, ring)
+        painter.end()
+
+    def _paint_row(
+        self, painter: QPainter, p: Prediction, place: QRectF, span: tuple[float, float], *, hovered: bool
+    ) -> None:
+        theme, middle, (left, right) = current(), place.center().y(), span
+        if p.is_target or hovered:
+            painter.setPen(Qt.PenStyle.NoPen)
+            painter.setBrush(QBrush(QColor(theme.ttint if p.is_target else theme.hover)))
+            height = min(place.height() - 1, 24)
+            painter.drawRoundedRect(QRectF(place.left(), middle - height / 2, place.width(), height), 5, 5)
+        if p.is_target:
+            paint_mark(painter, "target", TEXT + 5, middle, 4.2)
+        weight = 600 if p.is_target else 400
+        room = left - 12 - TEXT - MARK
+        name = elided(shown(p.label.shown), room + 1, 12, weight)
+        write(painter, QRectF(TEXT + MARK, middle - 8, room, 16), name, weight=weight, color="ink")
+        height = min(BAR, place.height() - 5)
+        bar = QRectF(left, middle - height / 2, max((right - left) * p.probability, 1.0), height)
+        painter.setPen(Qt.PenStyle.NoPen)
+        painter.setBrush(QBrush(QColor(theme.target if p.is_target else theme.ctrl)))
+        painter.drawRoundedRect(bar, 1.5, 1.5)
+        if p.before is not None:
+            painter.setPen(QPen(QColor(theme.editedink), 1.2, Qt.PenStyle.DotLine))
+            painter.setBrush(Qt.BrushStyle.NoBrush)
+            outline = QRectF(left, bar.top(), max((right - left) * p.before, 1.0), height)
+            painter.drawRoundedRect(outline.adjusted(-0.5, -1, 0.5, 1), 2, 2)
+        number = QRectF(0, middle - 8, self.width() - RIGHT, 16)
+        write(painter, number, share(p.probability), weight=weight or 500, color="ink", side="right")
+
+    # --- pointer and keys ----------------------------------------------------------------------------------------
+
+    def mouseMoveEvent(self, event: QMouseEvent) -> None:
+        self._set_hovered(self._row_at(event.position()))
+
+    def leaveEvent(self, event: QEvent) -> None:
+        super().leaveEvent(event)
+        self._set_hovered(-1)
+
+    def _set_hovered(self, index: int) -> None:
+        if index != self._hovered:
+            self._hovered = index
+            self.setToolTip(tip(self.rows()[index]) if index >= 0 else "")
+            self.update()
+
+    def mousePressEvent(self, event: QMouseEvent) -> None:
+        super().mousePressEvent(event)
+        index = self._row_at(event.position())
+        if index >= 0 and event.button() == Qt.MouseButton.LeftButton:
+            self._cursor = index
+            self.targetRequested.emit(self.rows()[index].token)
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        rows = self.rows()
+        if event.key() in STEPS and rows:
+            self.ringed = True
+            self._cursor = min(max(self._cursor + STEPS[Qt.Key(event.key())][0], 0), len(rows) - 1)
+            self.update()
+        elif event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter) and 0 <= self._cursor < len(rows):
+            self.targetRequested.emit(rows[self._cursor].token)
+        else:
+            super().keyPressEvent(event)
+
+
+def tip(p: Prediction) -> str:
+    """Return what a row says in full."""
+    text = f"{p.label.exact or p.label.shown}: probability {p.probability:.4g}, logit {p.logit:.4g}"
+    if p.before is not None:
+        text += f"; probability was {p.before:.4g}"
+    return text.replace("-", "−")

@@ -1,0 +1,58 @@
+"""From values in [0, 1] or [-1, 1] to an image: 256 levels, pooling that keeps peaks, and the theme's colours.
+
+A matrix of 4096 x 4096 is quantised once and pooled once per size, so that painting it costs what its pixels cost.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from PySide6.QtGui import QImage
+
+from ..theme import diverging_lut, sequential_lut
+
+_ZERO = 128  # level of 0 on the signed scale; 127 has the same colour
+
+
+def levels_of(shade: np.ndarray, diverging: bool) -> np.ndarray:
+    """Return the levels of a shade, shape (n_rows, n_columns), uint8; what is not finite gets the level of zero."""
+    low, high = (-1.0, 1.0) if diverging else (0.0, 1.0)
+    scaled = (np.asarray(shade, dtype=np.float32) - low) * (255 / (high - low))
+    if diverging:
+        scaled += 0.25  # 0 lands on level 127.75, which rounds to the upper of the two levels of zero
+    scaled = np.nan_to_num(scaled, nan=_ZERO if diverging else 0, posinf=255, neginf=0)
+    return np.clip(np.rint(scaled), 0, 255).astype(np.uint8)
+
+
+def pooled(levels: np.ndarray, n_rows: int, n_columns: int, diverging: bool = False) -> np.ndarray:
+    """Return at most (n_rows, n_columns) levels, each the one farthest from zero of the cells that fall together."""
+    rows, columns = _starts(levels.shape[0], n_rows), _starts(levels.shape[1], n_columns)
+    if rows is None and columns is None:
+        return levels
+    high = _reduced(np.maximum, levels, rows, columns)
+    if not diverging:
+        return high
+    low = _reduced(np.minimum, levels, rows, columns)
+    stronger = _ZERO - low.astype(np.int16) > high.astype(np.int16) - _ZERO
+    return np.where(stronger, low, high)
+
+
+def _starts(n: int, wanted: int) -> np.ndarray | None:
+    wanted = max(1, wanted)
+    return None if n <= wanted else np.arange(wanted) * n // wanted
+
+
+def _reduced(ufunc: np.ufunc, levels: np.ndarray, rows: np.ndarray | None, columns: np.ndarray | None) -> np.ndarray:
+    if rows is not None:
+        levels = ufunc.reduceat(levels, rows, axis=0)
+    return levels if columns is None else ufunc.reduceat(levels, columns, axis=1)
+
+
+def picture(levels: np.ndarray, *, diverging: bool = False, visible: np.ndarray | None = None) -> QImage:
+    """Return the levels in the colours of the current theme; cells that are not visible are transparent."""
+    table = diverging_lut() if diverging else sequential_lut()
+    pixels = table[levels]  # (n_rows, n_columns, 4)
+    if visible is not None:
+        pixels[..., 3] = np.where(visible, 255, 0)
+    pixels = np.ascontiguousarray(pixels)
+    height, width = levels.shape
+    return QImage(pixels.data, width, height, 4 * width, QImage.Format.Format_RGBA8888).copy()

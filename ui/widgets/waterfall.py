@@ -1,0 +1,155 @@
+"""The waterfall: the logit (or the fit) as a sum of parts, each bar starting where the one before ended."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QEvent, QPointF, QRectF, QSize, Qt, Signal
+from PySide6.QtGui import QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QResizeEvent
+from PySide6.QtWidgets import QWidget
+
+from kav.views.attribution import Part, Result, collapse
+from kav.views.words import signed
+
+from .painted import STEPS, Painted
+from .waterfall_paint import Columns, columns, paint_links, paint_row, paint_rules
+
+EDGE, TOP, BOTTOM = 4, 5, 5
+TALLEST, USUAL, SHORTEST = 26.0, 24.0, 16.0
+FEWEST = 9  # rows that are shown even where they get short
+
+
+class Waterfall(Painted):
+    """Rows of parts with bars on one axis, connected; the sum under a rule.
+
+    Signals
+    -------
+    partActivated(part) : a click on a row, or Return on the row of the keyboard.
+    """
+
+    partActivated = Signal(object)
+
+    def __init__(self, parent: QWidget | None = None, *, name: str = "", label: str = "parts of the sum") -> None:
+        super().__init__(parent, name=name, label=label)
+        self._result: Result | None = None
+        self._rows: tuple[Part, ...] = ()
+        self._hovered = -1
+        self._cursor = -1
+
+    # --- data ----------------------------------------------------------------------------------------------------
+
+    @property
+    def rows(self) -> tuple[Part, ...]:
+        """The rows as they are drawn."""
+        return self._rows
+
+    def set_result(self, result: Result | None) -> None:
+        """Show the parts of a result; None shows nothing."""
+        self._result = result
+        self._collapse()
+
+    def _collapse(self) -> None:
+        result = self._result
+        self._rows = () if result is None else tuple(collapse(result, self.n_rows_that_fit()))
+        self._hovered = -1
+        self._cursor = min(self._cursor, len(self._rows) - 1)
+        self.setAccessibleDescription(", ".join(f"{part.name} {signed(part.value)}" for part in self._rows))
+        self.update()
+
+    def n_rows_that_fit(self) -> int:
+        """Return how many rows there is room for: 24 px each, or 16 px where that would be very few."""
+        room = self.height() - TOP - BOTTOM
+        return max(3, int(room // USUAL), min(FEWEST, int(room // SHORTEST)))
+
+    # --- geometry ------------------------------------------------------------------------------------------------
+
+    def pitch(self) -> float:
+        """Return the height of a row."""
+        room = self.height() - TOP - BOTTOM
+        return min(TALLEST, room / max(1, len(self._rows)))
+
+    def row_rect(self, index: int) -> QRectF:
+        """Return where a row is."""
+        pitch = self.pitch()
+        return QRectF(EDGE + 4, TOP + index * pitch, self.width() - 2 * EDGE - 8, pitch)
+
+    def _columns(self) -> Columns:
+        return columns(self._rows, self.width())
+
+    def bar_rect(self, index: int) -> QRectF:
+        """Return where the bar of a row is."""
+        return self._columns().bar(self._rows[index], self.row_rect(index).center().y())
+
+    def row_at(self, point: QPointF) -> int:
+        """Return the row under a point, -1 for none."""
+        return next((i for i in range(len(self._rows)) if self.row_rect(i).contains(point)), -1)
+
+    def sizeHint(self) -> QSize:
+        return QSize(430, 230)
+
+    def minimumSizeHint(self) -> QSize:
+        return QSize(200, 80)
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        if self._result is not None:
+            self._collapse()
+
+    # --- painting ------------------------------------------------------------------------------------------------
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        if not self._rows:
+            return
+        painter = QPainter(self)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        places = [self.row_rect(index) for index in range(len(self._rows))]
+        layout = self._columns()
+        paint_rules(painter, layout, self._rows, places)
+        paint_links(painter, layout, self._rows, places)
+        for index, (part, place) in enumerate(zip(self._rows, places, strict=True)):
+            paint_row(painter, layout, part, place, hovered=index == self._hovered)
+        if 0 <= self._cursor < len(places):
+            self.paint_ring(painter, places[self._cursor].adjusted(1, 0, -1, 0))
+        else:
+            self.paint_ring(painter, QRectF(self.rect()).adjusted(2, 2, -2, -2))
+        painter.end()
+
+    # --- pointer and keys ----------------------------------------------------------------------------------------
+
+    def mouseMoveEvent(self, event: QMouseEvent) -> None:
+        self._set_hovered(self.row_at(event.position()))
+
+    def leaveEvent(self, event: QEvent) -> None:
+        super().leaveEvent(event)
+        self._set_hovered(-1)
+
+    def _set_hovered(self, index: int) -> None:
+        if index != self._hovered:
+            self._hovered = index
+            self.setToolTip(tip(self._rows[index], self._result) if index >= 0 and self._result else "")
+            self.update()
+
+    def mousePressEvent(self, event: QMouseEvent) -> None:
+        super().mousePressEvent(event)
+        index = self.row_at(event.position())
+        if index >= 0 and event.button() == Qt.MouseButton.LeftButton:
+            self._cursor = index
+            self.partActivated.emit(self._rows[index])
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        if event.key() in STEPS and self._rows:
+            self.ringed = True
+            down = STEPS[Qt.Key(event.key())][0]
+            self._cursor = min(max(self._cursor + down, 0), len(self._rows) - 1)
+            self.update()
+        elif event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter) and 0 <= self._cursor < len(self._rows):
+            self.partActivated.emit(self._rows[self._cursor])
+        else:
+            super().keyPressEvent(event)
+
+
+def tip(part: Part, result: Result) -> str:
+    """Return what a row says in full."""
+    exact = f" {part.label.exact}" if part.label is not None and part.label.exact else ""
+    text = f"{part.name}{exact}: {signed(part.value)} {result.unit}".rstrip()
+    if result.total and part.kind != "total":
+        text += f", {100 * part.value / result.total:.3g} % of the sum".replace("-", "−")
+    return text if part.before is None else f"{text}, was {signed(part.before)}"
