@@ -65,7 +65,7 @@ def open_model(source: str | Path, *, device: str = "auto", dtype: str = "float3
     except MemoryError as error:
         raise ModelError(f"{folder.name} must fit in memory on {where}, got out of memory") from error
     name = folder.name if source != "bundled" else "induction"
-    return Model(config, weights, where, name, _tokenizer(folder, raw))
+    return Model(config, weights, where, name, _tokenizer(folder, raw), str(source))
 
 
 def _device(device: str) -> str:

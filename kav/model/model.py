@@ -27,6 +27,8 @@ class Model:
         What the window's title says.
     tokenizer : Tokenizer or None
         None: labels are "#id" and prompts are written as ids.
+    source : str
+        What `open_model` was given, so that a script can open it again; "" if it was not opened from anywhere.
     """
 
     config: Config
@@ -34,6 +36,7 @@ class Model:
     device: str = "cpu"
     name: str = ""
     tokenizer: Tokenizer | None = None
+    source: str = ""
 
     def encode(self, text: str, bos: bool | None = None) -> Tokens:
         """Return the tokens of a text.
