@@ -69,6 +69,7 @@ class Result:
     kernel: str = ""
     query_axis: np.ndarray | None = None  # regression scene: x of each row
     key_axis: np.ndarray | None = None  # regression scene: x of each column
+    sample_of_key: np.ndarray | None = None  # regression scene: index of the sample of each column
     unit: str = ""  # of values: "", "logits", ...
     thumbs_of: object = None  # the run that `thumbs` belong to: the same run -> they are reused
 

@@ -89,7 +89,7 @@ class Example:
     head: int
 
 
-DEFAULT = Example("A dark green carriage stopped near the church. We followed the dark green", layer=1, head=0)
+DEFAULT = Example("A dark green carriage passed our house. My sister admired that dark green", layer=1, head=0)
 """What the window opens with: the head finds the earlier "dark green" and reads what came after it."""
 
 

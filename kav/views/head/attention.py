@@ -13,7 +13,7 @@ from kav.model.trace import Trace
 from kav.task import Task
 from kav.views.attention import Result, Spec, Thumb
 from kav.views.head.messages import dose_at, message_norms, messages
-from kav.views.head.shading import level, pool, shade
+from kav.views.shading import level, pool, shade
 from kav.views.predictions import token_labels
 from kav.views.scene import Focus, HeadScene, as_head, resolve
 from kav.views.words import Label, Piece, Reading, share, token_pieces, was
@@ -134,7 +134,7 @@ def mosaic(trace: Trace, task: Task) -> tuple[tuple[Thumb, ...], ...]:
         edited = {getattr(edit, "head", None) for edit in trace.edits_of(layer)}
         rows.append(
             tuple(
-                Thumb(layer, head, *roles[layer][head], cells[head], head in edited)
+                Thumb(layer, head, roles[layer][head].name, roles[layer][head].score, cells[head], head in edited)
                 for head in range(trace.model.config.n_heads)
             )
         )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from kav.arrays import namespace, to_host
 from kav.effects.attribution import Attribution, attribution
 from kav.model.trace import Trace
 from kav.task import Task
@@ -74,7 +75,6 @@ def _sources(scene: HeadScene, focus: Focus, now: Attribution, *, before: Attrib
     old = None if before is None else before.sources[focus.layer, focus.head]
     value = float(here[focus.key])
     label = token_label(scene.trace, focus.key)
-    place = {"layer": focus.layer, "head": focus.head}
     rows = [
         Part(
             "source",
@@ -85,25 +85,26 @@ def _sources(scene: HeadScene, focus: Focus, now: Attribution, *, before: Attrib
             is_key=True,
             index=focus.key,
             before=None if old is None else float(old[focus.key]),
-            **place,
+            layer=focus.layer,
+            head=focus.head,
         )
     ]
     if n_others:
         rest = None if old is None else float(old.sum() - old[focus.key])
         name = f"from {n_others} other key{'s' if n_others > 1 else ''}"
-        rows.append(Part("other-sources", name, float(here.sum()) - value, at + value, before=rest, **place))
+        amount = float(here.sum()) - value
+        place = (focus.layer, focus.head)
+        rows.append(Part("other-sources", name, amount, at + value, layer=place[0], head=place[1], before=rest))
     return rows
 
 
 def lens(trace: Trace, position: int, target: int) -> np.ndarray:
-    """Return the target's log-probability read from the stream entering each layer, and after the last, (n_layers + 1,).
+    """Return the target's log-probability read from every layer's stream, (n_layers + 1,).
 
     References
     ----------
     nostalgebraist 2020, "interpreting GPT: the logit lens".
     """
-    from kav.arrays import namespace, to_host
-
     streams = [trace.resid_pre(layer)[position : position + 1, :] for layer in range(trace.model.config.n_layers + 1)]
     logits = to_host(trace.model.unembed(namespace(streams[0]).concat(streams, axis=0))).astype(np.float64)
     largest = logits.max(axis=-1)

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from kav.arrays import Array
 from kav.effects.dose import dose_response
 from kav.effects.metric import make_metric
 from kav.model.edits import Edit, ScaleHead, ScaleMlp
@@ -181,7 +182,7 @@ def _value(spec: Spec, scene: HeadScene, focus: Focus, *, foil: int | None) -> f
     return float(metric.values(logits)[0])
 
 
-def _logits(trace: Trace, position: int) -> np.ndarray:
+def _logits(trace: Trace, position: int) -> Array:
     return trace.model.unembed(trace.resid_final[position : position + 1, :])
 
 
@@ -229,7 +230,8 @@ def _reading(spec: Spec, scene: HeadScene, focus: Focus, scaled: Scaled, *, curv
         [share(v) for v in (value, removed, direct)] if spec.response == "prob" else numbers((value, removed, direct))
     )
     floor = HARDLY if spec.response in ("kl", "log_prob") else HARDLY * abs(value)
-    if abs(drop) >= floor and abs(direct_drop) < THROUGH_OTHERS * abs(drop):
+    answered = scaled.component.layer < scene.base.model.config.n_layers - 1  # a later layer is there to answer
+    if answered and abs(drop) >= floor and abs(direct_drop) < THROUGH_OTHERS * abs(drop):
         return (
             Piece("Yes, through later heads: direct line "),
             Piece(texts[2], "direct", strong=True),
