@@ -153,25 +153,30 @@ def suffix(
     if not 0 <= layer <= config.n_layers - from_mid:
         raise KavError(f"layer must be in 0..{config.n_layers - from_mid}, got {layer}")
     n_batch, n_tokens, _ = resid.shape
-    edits = resolve(edits, config, n_tokens)
-    rows = tuple(range(n_tokens)) if positions is None else tuple(p % n_tokens for p in positions)
-    width = n_tokens * max(config.d_mlp, config.d_model, config.n_heads * config.d_head)
-    size = max(1, CHUNK_NUMBERS // width)
+    edits, rows = resolve(edits, config, n_tokens), _rows(positions, n_tokens)
+    widest = n_tokens * max(config.d_mlp, config.d_model, config.n_heads * config.d_head)
+    size = max(1, CHUNK_NUMBERS // widest)
     table = rotary(config, n_tokens, like_=resid)
     parts = []
     for start in range(0, n_batch, size):
-        chunk = resid[start : min(n_batch, start + size), :, :]
-        first = 0
+        stop = min(n_batch, start + size)
+        chunk, first = resid[start:stop, :, :], 0
         for step in range(layer, config.n_layers):
-            here = of_layer(edits, step)
-            block = model.weights.blocks[step]
+            here, block = of_layer(edits, step), model.weights.blocks[step]
             if step > layer or not from_mid:
-                last = step == config.n_layers - 1 and not needs_whole_prompt(here)
-                first = min(rows) if last else 0
+                first = min(rows) if step == config.n_layers - 1 and not needs_whole_prompt(here) else 0
                 chunk = attention_half(config, block, chunk, table=table, edits=here, first=first).resid_mid
             chunk = mlp_half(config, block, chunk, edits=here, first=first)
             if task is not None:
-                done = start / n_batch + (step + 1 - layer) / (config.n_layers - layer) * size / n_batch
-                task.report(min(1.0, done))
+                task.report((start + (stop - start) * (step + 1 - layer) / (config.n_layers - layer)) / n_batch)
         parts.append(xp.take(chunk, like(chunk, [row - first for row in rows], dtype=xp.int64), axis=-2))
     return parts[0] if len(parts) == 1 else xp.concat(parts, axis=0)
+
+
+def _rows(positions: tuple[int, ...] | None, n_tokens: int) -> tuple[int, ...]:
+    """Positions to read, counted from the start."""
+    if positions is None:
+        return tuple(range(n_tokens))
+    if not positions or not all(-n_tokens <= place < n_tokens for place in positions):
+        raise KavError(f"positions must be in {-n_tokens}..{n_tokens - 1}, at least one, got {positions}")
+    return tuple(place % n_tokens for place in positions)
