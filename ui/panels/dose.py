@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+from PySide6.QtCore import Qt
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QHBoxLayout
 
@@ -60,6 +61,7 @@ class DosePanel(Panel):
         self.value = ValueField(
             self, name="dose.dose", label="dose", tip="Scale of the component: 1 = as it runs, 0 = removed"
         )
+        self.value.setAlignment(Qt.AlignmentFlag.AlignRight)
         self.reset = Button("Reset", self, name="dose.reset", tip="Back to dose 1, as it runs")
         for widget in (self.component, self.scope, self._response_caption, self.response):
             self.footer.addWidget(widget)
@@ -98,7 +100,7 @@ class DosePanel(Panel):
             self.component.set_options([(component, text) for text, component in result.choices])
             self.component.set_current(result.component)
         else:
-            sample = result.component_text
+            sample = f"sample {result.component.sample}"
             self.scope.set_options((("weight", f"weight of {sample}"), ("response", f"response of {sample}")))
         if not self.value.hasFocus():
             self.value.set_value(result.dose)

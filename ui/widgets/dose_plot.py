@@ -14,7 +14,7 @@ from kav.views.dose import Result
 from ..theme import current
 from .axes import span
 from .handles import Handle
-from .labels import Box, Obstacles, along, place
+from .labels import Box, Obstacles, along, belongs, place
 from .lettering import Run, height_of, paint_runs, reading_runs, width_of
 from .plot import Plot, area_path
 
@@ -36,7 +36,7 @@ class DosePlot(Plot):
     dragEnded = Signal()
 
     top_room, right_room, bottom_room, least_left = 23.0, 16.0, 37.0, 43.0
-    column_pitch = 90.0
+    column_pitch, title_room = 90.0, 7.0
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -188,7 +188,8 @@ class DosePlot(Plot):
             ("tangent", Run(tangent, theme.muted, 11, 500), 0.92),
         ):
             places = along(lines[name], width_of((run,)), height_of((run,)), prefer=prefer)
-            box = place(places, bounds, taken)
+            rivals = [line for other, line in lines.items() if other != name]
+            box = place(places, bounds, taken, wanted=belongs(lines[name], rivals))
             if box is not None:
                 paint_runs(painter, (run,), box.left, box.top + box.height / 2)
                 taken = taken.with_box(box)

@@ -35,7 +35,7 @@ class HeadFitFooter(QWidget):
     towardsChosen(position), queryMoved(t), sharpnessMoved(beta), dragEnded().
     """
 
-    towardsChosen = Signal(int)
+    towardsChosen = Signal(object)
     queryMoved = Signal(float)
     sharpnessMoved = Signal(float)
     dragEnded = Signal()
@@ -139,8 +139,8 @@ class RegressionFitFooter(QWidget):
     bandwidthMoved = Signal(float)
     bandwidthRefused = Signal(str)
     dragEnded = Signal()
-    baselineChosen = Signal(str)
-    weightsChosen = Signal(str)
+    baselineChosen = Signal(object)
+    weightsChosen = Signal(object)
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -171,6 +171,7 @@ class RegressionFitFooter(QWidget):
         self.weights = Combo(
             [("normalised", "normalised"), ("raw", "raw")],
             self,
+            width=104,
             name="fit.weights",
             label="weights",
             tip="Normalised weights sum to 1; raw ones are the kernel itself",
@@ -178,7 +179,7 @@ class RegressionFitFooter(QWidget):
         self._baseline_caption = Caption("baseline", self)
         names = [("none", "none"), *((name, words) for name, (words, _) in BASELINES.items())]
         self.baseline = Combo(
-            names, self, name="fit.baseline", label="baseline", tip="Another estimate on the same data"
+            names, self, width=96, name="fit.baseline", label="baseline", tip="Another estimate on the same data"
         )
         row = _row(self)
         for widget in (Caption("bandwidth h", self), self.slider, self.h, self.loo):

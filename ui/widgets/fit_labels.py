@@ -16,7 +16,7 @@ from .labels import Box, Obstacles, along, candidates, place
 from .lettering import Run, elided, height_of, label_runs, paint_runs, reading_runs, width_of
 
 if TYPE_CHECKING:
-    from .fit_plot import FitPlot
+    from .fit_picture import FitPicture
 
 LONGEST = 130.0  # of a dot's label
 
@@ -30,7 +30,7 @@ def pen(color: str, width: float, dash: tuple[float, ...] = ()) -> QPen:
     return found
 
 
-def row_of(plot: FitPlot, y: float) -> float:
+def row_of(plot: FitPicture, y: float) -> float:
     """The row of a value, held inside the drawing area."""
     frame = plot.frame_px
     return float(min(max(frame.y_px(y), frame.top), frame.bottom)) if np.isfinite(y) else frame.bottom
@@ -39,7 +39,7 @@ def row_of(plot: FitPlot, y: float) -> float:
 class _Labels:
     """Places labels one after the other; each one placed is in the way of the next."""
 
-    def __init__(self, painter: QPainter, plot: FitPlot) -> None:
+    def __init__(self, painter: QPainter, plot: FitPicture) -> None:
         frame, result = plot.frame_px, plot.result
         self.painter, self.plot = painter, plot
         self.bounds = Box(frame.left + 2, frame.top, frame.width - 4, frame.height)
@@ -55,11 +55,14 @@ class _Labels:
         if result.kernel_x is not None and not plot.compact:
             self.kernel = _polyline(plot, *plot.kernel_line.getData())
             lines.append(self.kernel)
-        self.taken = Obstacles.of(dots, lines)
+        drop = float(frame.query_px(plot.query_shown))
+        lines.append(np.asarray([[drop, frame.top], [drop, frame.bottom if result.kind == "regression" else row]]))
+        way = plot.way_px()
+        self.taken = Obstacles.of(dots, lines if way is None else [*lines, way])
 
-    def put(self, runs: tuple[Run, ...], places: tuple[Box, ...], margin: float = 2.0) -> Box | None:
+    def put(self, runs: tuple[Run, ...], places: tuple[Box, ...]) -> Box | None:
         """Paint runs at the first free place."""
-        box = place(places, self.bounds, self.taken, margin)
+        box = place(places, self.bounds, self.taken)
         if box is not None:
             self.fix(runs, box)
         return box
@@ -70,7 +73,7 @@ class _Labels:
         self.taken = self.taken.with_box(box)
 
 
-def _polyline(plot: FitPlot, at: np.ndarray, y: np.ndarray) -> np.ndarray:
+def _polyline(plot: FitPicture, at: np.ndarray, y: np.ndarray) -> np.ndarray:
     """A curve over the query axis in pixels, (n, 2); outside the drawing area it is NaN."""
     frame = plot.frame_px
     line = np.stack([frame.query_px(np.asarray(at, dtype=float)), frame.y_px(np.asarray(y, dtype=float))], axis=1)
@@ -80,7 +83,7 @@ def _polyline(plot: FitPlot, at: np.ndarray, y: np.ndarray) -> np.ndarray:
     return np.where(out[:, None], np.nan, line)
 
 
-def paint_labels(painter: QPainter, plot: FitPlot) -> None:
+def paint_labels(painter: QPainter, plot: FitPicture) -> None:
     """Place and paint every label, the most needed first."""
     labels, result, theme = _Labels(painter, plot), plot.result, current()
     _put_axis_title(labels, plot)
@@ -104,7 +107,7 @@ def paint_labels(painter: QPainter, plot: FitPlot) -> None:
                 _put_dot(labels, plot, index)
 
 
-def _put_axis_title(labels: _Labels, plot: FitPlot) -> None:
+def _put_axis_title(labels: _Labels, plot: FitPicture) -> None:
     """The value axis' title at the top left, beside the drop line rather than across it."""
     frame = plot.frame_px
     runs = reading_runs(plot.result.y_title)
@@ -117,7 +120,7 @@ def _put_axis_title(labels: _Labels, plot: FitPlot) -> None:
     labels.fix(runs, Box(left, frame.top + 2, width, 14))
 
 
-def _put_band_note(labels: _Labels, plot: FitPlot) -> None:
+def _put_band_note(labels: _Labels, plot: FitPicture) -> None:
     frame, result = plot.frame_px, plot.result
     text = "f cannot leave the band" if result.band_holds else "f may leave the range of the data"
     runs = (Run(text, current().muted, 11),)
@@ -128,7 +131,7 @@ def _put_band_note(labels: _Labels, plot: FitPlot) -> None:
     labels.fix(runs, Box(frame.right - 4 - width, top, width, 13))
 
 
-def _put_f(labels: _Labels, plot: FitPlot) -> None:
+def _put_f(labels: _Labels, plot: FitPicture) -> None:
     """The name of the line f, or why there is none."""
     frame, result, theme = plot.frame_px, plot.result, current()
     if not np.isfinite(plot.f_shown):
@@ -150,7 +153,7 @@ def _put_f(labels: _Labels, plot: FitPlot) -> None:
     labels.put(runs, tuple(Box(x, y, width, 14) for x, y in spots))
 
 
-def _put_selected(labels: _Labels, plot: FitPlot) -> None:
+def _put_selected(labels: _Labels, plot: FitPicture) -> None:
     """The selected dot's label may stand further off, tied to its dot by a line."""
     result = plot.result
     index = result.selected
@@ -176,7 +179,7 @@ def _put_selected(labels: _Labels, plot: FitPlot) -> None:
         labels.painter.drawLine(start, QPointF(x, box.bottom if above else box.top))
 
 
-def _put_dot(labels: _Labels, plot: FitPlot, index: int) -> Box | None:
+def _put_dot(labels: _Labels, plot: FitPicture, index: int) -> Box | None:
     result = plot.result
     x, y, r = (float(v) for v in plot.places[index])
     if not labels.bounds.holds(Box(x, y, 0, 0)):

@@ -12,18 +12,18 @@ from kav.views.words import fixed
 
 from ..marks import paint_mark
 from ..theme import current
-from .dots import RING, paint_before, paint_dots, paint_selected, paint_way, radii
+from .dots import RING, paint_before, paint_dots, paint_selected, paint_way
 from .fit_labels import LONGEST, paint_labels, pen, row_of
 from .labels import Box, Obstacles
 from .lettering import Run, elided, paint_runs, width_of
 
 if TYPE_CHECKING:
-    from .fit_plot import FitPlot
+    from .fit_picture import FitPicture
 
 AXIS_GAP = 8.0
 
 
-def paint_fit(painter: QPainter, plot: FitPlot) -> None:
+def paint_fit(painter: QPainter, plot: FitPicture) -> None:
     """Paint everything over the curves."""
     _paint_drop_line(painter, plot)
     _paint_dots(painter, plot)
@@ -35,7 +35,7 @@ def paint_fit(painter: QPainter, plot: FitPlot) -> None:
     _paint_focus(painter, plot)
 
 
-def _paint_drop_line(painter: QPainter, plot: FitPlot) -> None:
+def _paint_drop_line(painter: QPainter, plot: FitPicture) -> None:
     frame = plot.frame_px
     x = float(frame.query_px(plot.query_shown))
     foot = frame.bottom if plot.result.kind == "regression" else row_of(plot, plot.f_shown)
@@ -44,21 +44,18 @@ def _paint_drop_line(painter: QPainter, plot: FitPlot) -> None:
         painter.drawLine(QPointF(x, frame.top - AXIS_GAP), QPointF(x, foot))
 
 
-def _inside(plot: FitPlot, places: np.ndarray) -> np.ndarray:
+def _inside(plot: FitPicture, places: np.ndarray) -> np.ndarray:
     frame = plot.frame_px
     across = (places[:, 0] > frame.left - 4) & (places[:, 0] < frame.right + 4)
     return across & (places[:, 1] > frame.top - 4) & (places[:, 1] < frame.bottom + 4)
 
 
-def _paint_dots(painter: QPainter, plot: FitPlot) -> None:
-    result, places, frame = plot.result, plot.places, plot.frame_px
+def _paint_dots(painter: QPainter, plot: FitPicture) -> None:
+    result, places, before = plot.result, plot.places, plot.before_px()
     shown = np.asarray(result.points.visible, dtype=bool) & _inside(plot, places)
     selected = result.selected if 0 <= result.selected < len(places) and shown[result.selected] else -1
-    if result.before is not None and len(result.before.x) == len(places):
-        old = result.before
-        size = radii(old.weight, result.kind)
-        before = np.stack([frame.x_px(old.x), frame.y_px(old.y), size], axis=1)
-        was = np.asarray(old.visible, dtype=bool) & _inside(plot, before)
+    if before is not None and result.before is not None:
+        was = np.asarray(result.before.visible, dtype=bool) & _inside(plot, before)
         paint_before(painter, before, places, was)
         if selected >= 0 and was[selected]:
             paint_way(painter, before[selected], places[selected])
@@ -70,7 +67,7 @@ def _paint_dots(painter: QPainter, plot: FitPlot) -> None:
         paint_selected(painter, x, y, r, result.points.weight[selected] >= 0.01)
 
 
-def _paint_query_dot(painter: QPainter, plot: FitPlot) -> None:
+def _paint_query_dot(painter: QPainter, plot: FitPicture) -> None:
     frame, f = plot.frame_px, plot.f_shown
     x, y = float(frame.query_px(plot.query_shown)), float(frame.y_px(f)) if np.isfinite(f) else -1.0
     if not (frame.left <= x <= frame.right and frame.top <= y <= frame.bottom):
@@ -81,7 +78,7 @@ def _paint_query_dot(painter: QPainter, plot: FitPlot) -> None:
     painter.drawEllipse(QPointF(x, y), size, size)
 
 
-def _paint_bandwidth(painter: QPainter, plot: FitPlot) -> None:
+def _paint_bandwidth(painter: QPainter, plot: FitPicture) -> None:
     """The two edges of the kernel show when they are near the hand or have the keyboard."""
     if "h" not in (plot.hover, plot.dragged, plot.active if plot.hasFocus() else "") and plot.ring != "kernel":
         return
@@ -91,7 +88,7 @@ def _paint_bandwidth(painter: QPainter, plot: FitPlot) -> None:
         painter.drawEllipse(QPointF(x, y), 4.5, 4.5)
 
 
-def _paint_query_axis(painter: QPainter, plot: FitPlot) -> None:
+def _paint_query_axis(painter: QPainter, plot: FitPicture) -> None:
     frame, theme, result = plot.frame_px, current(), plot.result
     row = frame.top - AXIS_GAP
     line = QColor(theme.query)
@@ -122,7 +119,7 @@ def _paint_query_axis(painter: QPainter, plot: FitPlot) -> None:
     paint_mark(painter, "query", x, row + 0.5, 6.6)
 
 
-def _axis_labels(plot: FitPlot, x: float) -> list[tuple[float, tuple[Run, ...]]]:
+def _axis_labels(plot: FitPicture, x: float) -> list[tuple[float, tuple[Run, ...]]]:
     """The labels of the query axis and their columns: the tokens of a head, the place of a regression query."""
     frame, theme, result = plot.frame_px, current(), plot.result
     if result.kind == "regression":
@@ -137,7 +134,7 @@ def _axis_labels(plot: FitPlot, x: float) -> list[tuple[float, tuple[Run, ...]]]
     return labels
 
 
-def _paint_focus(painter: QPainter, plot: FitPlot) -> None:
+def _paint_focus(painter: QPainter, plot: FitPicture) -> None:
     """Ring the dot that the keyboard moves, or that the correspondence table is about."""
     index = plot.result.selected
     keyboard = plot.hasFocus() and plot._ring and plot.active == f"dot{index}"

@@ -1,8 +1,4 @@
-"""The hero's plot: observations, their weighted average f, the curve of f as the query moves, and what can be dragged.
-
-It draws a `kav.views.fit.Result` and says what the person asks for in units of the data; it changes nothing itself but
-the place of the thing under the mouse, which never waits for the computation.
-"""
+"""The hero's plot: what can be grabbed on the picture, said in units of the data. It changes nothing itself."""
 
 from __future__ import annotations
 
@@ -10,25 +6,17 @@ from collections.abc import Sequence
 
 import numpy as np
 from PySide6.QtCore import Signal
-from PySide6.QtGui import QColor, QPainter
 from PySide6.QtWidgets import QWidget
 
-from kav.views.fit import Result
-
-from ..theme import current
-from .axes import Span, span
-from .dots import RING, radii
-from .fit_paint import paint_fit
+from .axes import Span
+from .dots import RING
+from .fit_picture import AXIS_GAP, KERNEL_HEIGHT, FitPicture, dot_index
 from .handles import Handle, hit
-from .plot import Plot, area_path
 
-HEADROOM, COMPACT_HEADROOM, FOOTROOM, KERNEL_FOOTROOM = 0.15, 0.27, 0.10, 0.28
-KERNEL_HEIGHT = 0.15  # of the drawing area
-AXIS_GAP = 8.0  # between the query axis and the drawing area
 _STEPS = 500  # arrow key presses across the whole axis
 
 
-class FitPlot(Plot):
+class FitPlot(FitPicture):
     """Plot of one kernel fit.
 
     Signals
@@ -45,24 +33,8 @@ class FitPlot(Plot):
     dotRemoved = Signal(int)
     sampleAdded = Signal(float, float)
 
-    top_room, right_room, bottom_room, least_left = 49.0, 4.0, 41.0, 49.0
-
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self.setObjectName("fit.plot")
-        self.setAccessibleName("Kernel fit: observations, their weighted average, and the query")
-        self.result: Result | None = None
-        self.compact = False
-        self.ring = ""  # the row of the correspondence table under the mouse
-        self.places = np.empty((0, 3))  # of the observations: x, y, radius in pixels
-        self._live: tuple[float, float] | None = None  # where the dragged thing is, in units of the data
-        self.band = self.add_area(-90)
-        self.confidence = self.add_area(-50)
-        self.kernel_area = self.add_area(-40)
-        self.f_line = self.add_curve("direct", 2.0, z=-20)
-        self.kernel_line = self.add_curve("query", 1.6, z=-30)
-        self.baseline = self.add_curve("text2", 1.6, dash=(6.0, 3.0), z=-15)
-        self.curve = self.add_curve("query", 2.0, z=-10)
         self.handleMoved.connect(self._on_handle_moved)
         self.handleReleased.connect(self._on_handle_released)
         self.handleStepped.connect(self._on_handle_stepped)
@@ -70,146 +42,6 @@ class FitPlot(Plot):
         self.handleClicked.connect(self._on_handle_clicked)
         self.removeRequested.connect(self._on_remove_requested)
         self.emptyDoubleClicked.connect(self._on_empty_double_clicked)
-        self.restyle()
-
-    # --- setters -------------------------------------------------------------------------------------------------
-
-    def show_result(self, result: Result) -> None:
-        """Draw a result; while something is dragged the axes hold and the dragged thing stays under the mouse."""
-        new_scene = self.result is None or self.result.kind != result.kind
-        self.result = result
-        if new_scene:
-            self._zoom = (0.0, 1.0, 0.0, 1.0)
-        if not self.dragged or new_scene:
-            self._respan()
-        self._set_curves()
-        self.viewport().update()
-
-    def set_compact(self, compact: bool) -> None:
-        """Give the axis title more room in a low plot, and name fewer dots."""
-        if compact != self.compact:
-            self.compact = compact
-            self._respan()
-
-    def set_ring(self, row: str) -> None:
-        """Ring what a row of the correspondence table is about; "" for nothing."""
-        if row != self.ring:
-            self.ring = row
-            self.viewport().update()
-
-    # --- what is shown -------------------------------------------------------------------------------------------
-
-    @property
-    def query_shown(self) -> float:
-        """Where the query is drawn: under the mouse while it is dragged."""
-        if self.dragged == "query" and self._live is not None:
-            return self._live[0]
-        return self.result.query_at if self.result is not None else 0.0
-
-    @property
-    def f_shown(self) -> float:
-        """The value of f at the query drawn, read off the curve while it is dragged."""
-        result = self.result
-        if result is None:
-            return float("nan")
-        if self.dragged == "query" and len(result.curve_at):
-            return float(np.interp(self.query_shown, result.curve_at, result.curve_f))
-        return result.f
-
-    @property
-    def h_shown(self) -> float | None:
-        """The bandwidth drawn."""
-        if self.dragged == "h" and self._live is not None:
-            return self._live[0]
-        return self.result.h if self.result is not None else None
-
-    def points_shown(self) -> tuple[np.ndarray, np.ndarray]:
-        """The places of the observations, the dragged one under the mouse."""
-        points = self.result.points
-        index = _index(self.dragged)
-        if index < 0 or self._live is None or index >= len(points.x):
-            return points.x, points.y
-        x, y = np.array(points.x, dtype=float), np.array(points.y, dtype=float)
-        x[index], y[index] = self._live
-        return x, y
-
-    # --- drawing -------------------------------------------------------------------------------------------------
-
-    def _respan(self) -> None:
-        result = self.result
-        if result is None:
-            return
-        low, high = result.y_range
-        room = max(high - low, 1e-12)
-        foot = KERNEL_FOOTROOM if result.kernel_x is not None and not self.compact else FOOTROOM
-        head = COMPACT_HEADROOM if self.compact else HEADROOM
-        y = span(low - foot * room, high + head * room)
-        query = span(*result.query_range)
-        self.set_spans(span(*result.x_range) if result.kind == "head" else query, y, query)
-
-    def relayout(self) -> None:
-        super().relayout()
-        if getattr(self, "result", None) is not None:
-            self._set_kernel()
-
-    def _set_curves(self) -> None:
-        result, query = self.result, self._spans[2]
-        ends = np.asarray([query.low, query.high])
-        f = self.f_shown
-        self.f_line.setData(ends, np.asarray([f, f]))
-        self.curve.setData(np.asarray(result.curve_at), np.asarray(result.curve_f))
-        self.band.setVisible(result.band_holds)
-        low, high = result.band
-        self.band.setPath(area_path(ends, np.full(2, low), np.full(2, high)))
-        self.confidence.setVisible(result.ci_low is not None)
-        if result.ci_low is not None and result.ci_high is not None:
-            self.confidence.setPath(area_path(result.curve_at, result.ci_low, result.ci_high))
-        self.baseline.setVisible(result.baseline is not None)
-        if result.baseline is not None:
-            self.baseline.setData(result.baseline[1], result.baseline[2])
-        self._set_kernel()
-
-    def _set_kernel(self) -> None:
-        """The kernel's shape stands on the bottom axis, a fixed share of the drawing area high."""
-        result = self.result
-        shown = result.kernel_x is not None and result.kernel_y is not None and not self.compact
-        self.kernel_line.setVisible(shown)
-        self.kernel_area.setVisible(shown)
-        if not shown:
-            return
-        y = self.frame_px.y
-        x = np.asarray(result.kernel_x) + (self.query_shown - result.query_at)
-        base = np.full(len(x), y.low + 0.004 * y.length)
-        height = base + KERNEL_HEIGHT * y.length * np.asarray(result.kernel_y)
-        self.kernel_line.setData(x, height)
-        self.kernel_area.setPath(area_path(x, base, height))
-
-    def restyle(self) -> None:
-        super().restyle()
-        if not hasattr(self, "band"):
-            return
-        theme = current()
-        self.band.setBrush(QColor(theme.band))
-        grey = QColor(theme.muted)
-        grey.setAlphaF(0.18)
-        self.confidence.setBrush(grey)
-        blue = QColor(theme.query)
-        blue.setAlphaF(0.16)
-        self.kernel_area.setBrush(blue)
-
-    def place_dots(self) -> np.ndarray:
-        """Return the observations as (n, 3): x, y, radius in pixels."""
-        x, y = self.points_shown()
-        frame = self.frame_px
-        radius = radii(self.result.points.weight, self.result.kind)
-        return np.stack([frame.x_px(x), frame.y_px(y), radius], axis=1)
-
-    def paint_over(self, painter: QPainter) -> None:
-        if self.result is not None:
-            self.places = self.place_dots()
-            paint_fit(painter, self)
-
-    # --- grabbing ------------------------------------------------------------------------------------------------
 
     def handles(self) -> Sequence[Handle]:
         result, frame = self.result, self.frame_px
@@ -245,7 +77,7 @@ class FitPlot(Plot):
         return hit(found, x, y)
 
     def _on_handle_moved(self, name: str, x_px: float, y_px: float) -> None:
-        frame, index = self.frame_px, _index(name)
+        frame, index = self.frame_px, dot_index(name)
         if name == "query":
             at = _clamped(frame.query_at(x_px), self._spans[2])
             self._live = (at, 0.0)
@@ -270,7 +102,7 @@ class FitPlot(Plot):
         self.dragEnded.emit()
 
     def _on_handle_stepped(self, name: str, across: float, up: float) -> None:
-        result, index = self.result, _index(name)
+        result, index = self.result, dot_index(name)
         if result is None:
             return
         if name == "query":
@@ -285,23 +117,18 @@ class FitPlot(Plot):
             self.dotMoved.emit(index, x, y)
 
     def _on_handle_clicked(self, name: str) -> None:
-        if _index(name) >= 0:
-            self.dotClicked.emit(_index(name))
+        if dot_index(name) >= 0:
+            self.dotClicked.emit(dot_index(name))
 
     def _on_remove_requested(self, name: str) -> None:
-        if _index(name) >= 0:
-            self.dotRemoved.emit(_index(name))
+        if dot_index(name) >= 0:
+            self.dotRemoved.emit(dot_index(name))
 
     def _on_empty_double_clicked(self, x_px: float, y_px: float) -> None:
         if self.result is not None and self.result.kind == "regression":
             self.sampleAdded.emit(self.frame_px.x_at(x_px), self.frame_px.y_at(y_px))
         else:
             self.fit()
-
-
-def _index(name: str) -> int:
-    """The number of a dot's handle, -1 for other handles."""
-    return int(name[3:]) if name.startswith("dot") else -1
 
 
 def _clamped(value: float, axis: Span) -> float:

@@ -6,7 +6,7 @@ plot and meets no dot, curve or earlier label; if there is none it is not drawn.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -120,12 +120,34 @@ def candidates(x: float, y: float, radius: float, width: float, height: float, *
     return tuple(boxes)
 
 
-def place(places: Iterable[Box], bounds: Box, obstacles: Obstacles, margin: float = MARGIN) -> Box | None:
-    """Return the first of `places` that lies in `bounds` and is free, or None."""
+def place(
+    places: Iterable[Box], bounds: Box, obstacles: Obstacles, *, wanted: Callable[[Box], bool] | None = None
+) -> Box | None:
+    """Return the first of `places` that lies in `bounds`, is free, and (if asked) `wanted`; or None."""
     for box in places:
-        if bounds.holds(box) and obstacles.free(box, margin):
+        if bounds.holds(box) and obstacles.free(box) and (wanted is None or wanted(box)):
             return box
     return None
+
+
+def belongs(line: np.ndarray, others: Iterable[np.ndarray]) -> Callable[[Box], bool]:
+    """Return a test whether a box is nearer to `line` than to any of `others` (all (n, 2) in pixels)."""
+    rivals = list(others)
+
+    def nearer(box: Box) -> bool:
+        own = _distance(line, box)
+        return all(own < _distance(rival, box) for rival in rivals)
+
+    return nearer
+
+
+def _distance(line: np.ndarray, box: Box) -> float:
+    seen = line[np.isfinite(line).all(axis=1)]
+    if len(seen) == 0:
+        return np.inf
+    across = seen[:, 0] - np.clip(seen[:, 0], box.left, box.right)
+    down = seen[:, 1] - np.clip(seen[:, 1], box.top, box.bottom)
+    return float(np.hypot(across, down).min())
 
 
 def along(line: np.ndarray, width: float, height: float, *, gap: float = 4.0, prefer: float = 0.5) -> tuple[Box, ...]:
@@ -141,7 +163,7 @@ def along(line: np.ndarray, width: float, height: float, *, gap: float = 4.0, pr
     seen = line[np.isfinite(line).all(axis=1)]
     if len(seen) == 0:
         return ()
-    ways = [(out, share) for out in (gap, gap + 8, gap + 20) for share in np.linspace(0.02, 0.98, 25)]
+    ways = [(out, share) for out in (gap, gap + 8, gap + 20) for share in np.linspace(0.02, 0.98, 17)]
     ways.sort(key=lambda way: 3 * (way[0] - gap) + 200 * abs(way[1] - prefer))
     boxes = []
     for out, share in ways:

@@ -33,9 +33,11 @@ class Plot(Grabbing):
 
     top_room, right_room, bottom_room, least_left = 12.0, 16.0, 37.0, 43.0
     column_pitch = 50.0
+    title_room = 0.0  # no number this near to the top, where the axis title stands
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
+        self.setCacheMode(QGraphicsView.CacheModeFlag.CacheNone)  # pyqtgraph caches backgrounds; ours changes
         self.setViewportUpdateMode(QGraphicsView.ViewportUpdateMode.FullViewportUpdate)
         self.box = pg.ViewBox(enableMouse=False, enableMenu=False, defaultPadding=0)
         self.box.disableAutoRange()
@@ -189,6 +191,8 @@ class Plot(Grabbing):
         painter.setPen(QPen(QColor(theme.border), 1))
         painter.drawLine(QPointF(frame.left - 1, row), QPointF(frame.right + 1, row))
         for value, text in self.y_ticks:
+            if frame.y_px(value) < frame.top + self.title_room:
+                continue
             runs = (Run(text, theme.muted, 11),)
             paint_runs(painter, runs, frame.left - 7 - width_of(runs), frame.y_px(value), halo=False)
         for value, text in self.x_ticks:
