@@ -80,7 +80,8 @@ def head_scores(
 ) -> HeadScores:
     """Return where every head attends on random tokens that repeat, and how much it copies.
 
-    A sample is a start token (if the model has one) and 25 different random tokens, `n_repeats` times over.
+    A sample is a start token (if the model has one) and 25 different random tokens, `n_repeats` times over; fewer where
+    vocabulary or context have no room for them.
 
     Parameters
     ----------
@@ -100,7 +101,7 @@ def head_scores(
     Raises
     ------
     KavError
-        If there are fewer than 2 repeats or no sample, or the prompt is longer than the model's context.
+        If there are fewer than 2 repeats or no sample, or the context has no room for one token per repeat.
 
     References
     ----------
@@ -120,12 +121,12 @@ def head_scores(
 
 def repeated_ids(model: Model, n_repeats: int, rng: np.random.Generator) -> tuple[int, ...]:
     """Return the ids of one sample: the start token if there is one, then the same random tokens again and again."""
-    d_vocab = model.config.d_vocab
+    d_vocab, bos = model.config.d_vocab, None if model.tokenizer is None else model.tokenizer.bos_id
+    start = () if bos is None else (bos,)
     low = int(MARGIN * d_vocab)
-    n_block = min(BLOCK, d_vocab - 2 * low)
+    n_block = min(BLOCK, d_vocab - 2 * low, (model.config.n_ctx - len(start)) // n_repeats)
     block = tuple(int(i) for i in low + rng.choice(d_vocab - 2 * low, size=n_block, replace=False))
-    bos = None if model.tokenizer is None else model.tokenizer.bos_id
-    return (() if bos is None else (bos,)) + block * n_repeats
+    return start + block * n_repeats
 
 
 def prompt_roles(trace: Trace) -> tuple[tuple[Role, ...], ...]:

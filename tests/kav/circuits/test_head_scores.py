@@ -1,0 +1,104 @@
+from dataclasses import fields
+
+import numpy as np
+import pytest
+
+import kav
+from kav.circuits.head_scores import head_scores, prompt_roles, repeated_ids
+from kav.circuits.qk_ov import copying_score
+from kav.errors import KavError
+from kav.model.edits import SetScore, SetTemperature
+from kav.model.trace import run
+from tests.kav.model_factory import some_ids, tiny_model
+
+
+@pytest.fixture(scope="module")
+def bundled():
+    return kav.open_model("bundled")
+
+
+def test_bundled_model_has_a_previous_token_head_and_induction_heads(bundled):
+    scores = kav.head_scores(bundled, n_repeats=4, seed=3)
+    assert scores.previous_token[0].max() >= 0.90
+    assert scores.prefix_matching[1].max() >= 0.80
+    assert scores.copying[1][scores.prefix_matching[1].argmax()] >= 0.90
+
+
+def test_heads_of_the_bundled_model_are_named_by_what_they_do_on_a_prompt(bundled):
+    text = "When the red fox met the grey owl, the red fox met the grey"
+    roles = prompt_roles(kav.run(bundled, bundled.encode(text)))
+    assert roles[0][0].name == "previous"
+    assert [role.name for role in roles[1][:2]] == ["induction", "induction"]
+    assert all(role.score >= 0.5 for role in (roles[0][0], *roles[1][:2]))
+
+
+def test_scores_on_random_repeats_agree_with_a_plain_loop():
+    model = tiny_model()
+    ids = repeated_ids(model, 3, np.random.default_rng(5))
+    scores = head_scores(model, 3, 5, n_samples=1)
+    trace = run(model, model.tokens(ids))
+    n = len(ids)
+    for layer in range(2):
+        for head in range(4):
+            pattern = trace.pattern(layer, head)
+            prefix, duplicate = [], []
+            for i in range(n):
+                earlier = [j for j in range(i) if ids[j] == ids[i]]
+                if earlier:
+                    duplicate.append(sum(pattern[i, j] for j in earlier))
+                    prefix.append(sum(pattern[i, j + 1] for j in earlier))
+            previous = np.mean([pattern[i, i - 1] for i in range(1, n)])
+            assert scores.previous_token[layer, head] == pytest.approx(previous)
+            assert scores.prefix_matching[layer, head] == pytest.approx(np.mean(prefix))
+            assert scores.duplicate_token[layer, head] == pytest.approx(np.mean(duplicate))
+            assert scores.copying[layer, head] == pytest.approx(copying_score(model, layer, head), abs=1e-5)
+
+
+def test_every_score_has_one_number_per_head_and_depends_on_the_seed_only(xp):
+    model = tiny_model(xp)
+    first, again = head_scores(model, 2, 1, n_samples=2), head_scores(model, 2, 1, n_samples=2)
+    for item in fields(first):
+        scores = getattr(first, item.name)
+        assert scores.shape == (2, 4)
+        np.testing.assert_array_equal(scores, getattr(again, item.name))
+
+
+def test_sample_repeats_a_block_of_different_tokens(bundled):
+    ids = repeated_ids(bundled, 3, np.random.default_rng(0))
+    assert ids[0] == bundled.tokenizer.bos_id
+    block = ids[1:26]
+    assert ids[1:] == block * 3
+    assert len(set(block)) == 25
+
+
+@pytest.mark.parametrize(("offset", "name"), [(0, "itself"), (1, "previous"), (2, "induction"), (3, "duplicate")])
+def test_a_head_that_only_looks_at_one_offset_is_named_by_it(offset, name):
+    model = tiny_model()
+    trace = run(model, model.tokens([1, 2, 3] * 3), [SetScore(0, 1, i, i - offset, 50.0) for i in range(offset, 9)])
+    assert prompt_roles(trace)[0][1].name == name
+
+
+def test_a_head_without_preference_is_mixed_and_one_on_the_first_token_is_named_so():
+    model = tiny_model()
+    edits = [SetTemperature(0, 0, 0.0), *(SetScore(1, 2, i, 0, 50.0) for i in range(1, 12))]
+    roles = prompt_roles(run(model, model.tokens(range(12)), edits))
+    assert roles[0][0].name == "mixed"
+    assert roles[1][2].name == "first token"
+    assert roles[1][2].score == pytest.approx(1.0)
+
+
+def test_one_token_prompt_has_roles_without_nan():
+    model = tiny_model()
+    for row in prompt_roles(run(model, model.tokens(some_ids(1)))):
+        assert all(role.name == "mixed" and role.score == 0.0 for role in row)
+
+
+def test_long_prompt_is_judged_by_its_last_queries():
+    model = tiny_model(n_layers=1, n_ctx=700)
+    trace = run(model, model.tokens(some_ids(600)), [SetScore(0, 0, i, i - 1, 50.0) for i in range(100, 600)])
+    assert prompt_roles(trace)[0][0].name == "previous"
+
+
+def test_too_few_repeats_are_refused():
+    with pytest.raises(KavError, match="n_repeats must be >= 2"):
+        head_scores(tiny_model(), 1)
