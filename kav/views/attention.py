@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from kav.task import Task
-from kav.views.scene import RegressionScene, Scene
-from kav.views.words import Label, Reading
+from kav.views.formulas import FormulaRow, shape
+from kav.views.scene import RegressionScene, Scene, as_head, resolve
+from kav.views.scripts import head_setup, regression_setup
+from kav.views.words import Label, Piece, Reading, number, share, signed
 
 
 @dataclass(frozen=True)
@@ -72,6 +75,7 @@ class Result:
     sample_of_key: np.ndarray | None = None  # regression scene: index of the sample of each column
     unit: str = ""  # of values: "", "logits", ...
     thumbs_of: object = None  # the run that `thumbs` belong to: the same run -> they are reused
+    d_head: int = 0  # head scene: size for the formula card
 
 
 def compute(spec: Spec, task: Task, last: Result | None = None) -> Result:
@@ -83,3 +87,102 @@ def compute(spec: Spec, task: Task, last: Result | None = None) -> Result:
     from kav.views.head import attention as head
 
     return head.compute(spec, task, last)
+
+
+def table(result: Result) -> dict[str, Any]:
+    """Return the matrix cell by cell for export: score, weight, and what is shown."""
+    return {
+        "axes": ("query", "key"),
+        "query": tuple(str(label) for label in result.query_labels),
+        "key": tuple(str(label) for label in result.key_labels),
+        "score": result.scores,
+        "weight": result.weights,
+        "value": result.values,
+        "visible": result.visible,
+        "unit": result.unit,
+    }
+
+
+def python(spec: Spec) -> str:
+    """Return a script that computes the matrix and prints where the selected row looks."""
+    if isinstance(spec.scene, RegressionScene):
+        return regression_setup(spec.scene) + _REGRESSION_SCRIPT
+    scene = as_head(spec.scene)
+    return head_setup(scene, resolve(scene)) + _HEAD_SCRIPTS[spec.weighting if spec.stage == "pattern" else "scores"]
+
+
+_PRINT = """
+best = int(weights[query].argmax())
+print(f"head {layer}.{head} at token {query} looks at token {best} ({weights[query, best]:.3f})")
+"""
+
+_HEAD_SCRIPTS = {
+    "weight": """
+scores = trace.scores(layer, head)  # q . k / sqrt(d_head), -inf where masked
+weights = trace.pattern(layer, head)
+values = weights
+"""
+    + _PRINT,
+    "message": """
+weights = trace.pattern(layer, head)
+v = kav.arrays.to_host(trace.layers[layer].v)[model.config.kv_head(head)]  # (n_tokens, d_head)
+W_O = kav.arrays.to_host(model.weights.blocks[layer].W_O)[head]  # (d_head, d_model)
+values = weights * np.linalg.norm(v @ W_O, axis=-1)  # weight x |message|
+"""
+    + _PRINT,
+    "logits": """
+weights = trace.pattern(layer, head)
+values = np.stack([kav.attribution(trace, i, target, foil).sources[layer, head] for i in range(len(tokens))])
+"""
+    + _PRINT,
+    "scores": """
+values = trace.scores(layer, head)  # q . k / sqrt(d_head), -inf where masked
+weights = trace.pattern(layer, head)
+"""
+    + _PRINT,
+}
+
+_REGRESSION_SCRIPT = """
+S = kav.smoother_matrix(x, x, h, kernel) * scale  # rows are queries
+total = S.sum(axis=-1, keepdims=True)
+S = np.divide(S, total, out=np.zeros_like(S), where=total != 0)
+print(f"degrees of freedom, trace(S) = {np.trace(S):.3f}; largest weight at the query {weights.max():.3f}")
+"""
+
+
+def formula(result: Result) -> tuple[FormulaRow, ...]:
+    """Return the rows of the formula card, with the numbers of the selected cell."""
+    n_queries, n_keys = result.weights.shape
+    cell = (result.query, result.key)
+    if result.kind != "head":
+        return (
+            FormulaRow((Piece("S", strong=True), Piece(" = K((x − xᵢ)/h) / Σ K")), shape(n_queries, n_keys)),
+            FormulaRow((Piece("f = S y   ", strong=True), Piece("rows sum to 1", "muted")), shape(n_keys)),
+            FormulaRow((Piece("at the selected cell"),), value=share(float(result.weights[cell])), rule_above=True),
+        )
+    score = float(result.scores[cell])
+    return (
+        FormulaRow(
+            (
+                Piece("scores", strong=True),
+                Piece(" = "),
+                Piece("Q", "query"),
+                Piece(" "),
+                Piece("Kᵀ", "key"),
+                Piece(" / √d_head"),
+            ),
+            f"{shape(n_queries, result.d_head)} {shape(result.d_head, n_keys)}",
+        ),
+        FormulaRow((Piece("masked: ", strong=True), Piece("−∞ where a key is not visible")), shape(n_queries, n_keys)),
+        FormulaRow((Piece("pattern", strong=True), Piece(" = exp(scores) / Σ exp(scores)   rows sum to 1"))),
+        FormulaRow(
+            (Piece("score of ", mark="key"), Piece(str(result.key_labels[result.key]), strong=True)),
+            value=signed(score) if np.isfinite(score) else "masked",
+            rule_above=True,
+        ),
+        FormulaRow((Piece("its weight"),), value=share(float(result.weights[cell]))),
+        FormulaRow(
+            (Piece("the row's other weights together"),),
+            value=number(float(result.weights[result.query].sum() - result.weights[cell])),
+        ),
+    )

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
 from kav.task import Task
+from kav.views.formulas import FormulaRow
 from kav.views.predictions import Prediction
-from kav.views.scene import RegressionScene, Scene
-from kav.views.words import Label, Reading
+from kav.views.scene import RegressionScene, Scene, as_head, resolve
+from kav.views.scripts import head_setup, regression_setup
+from kav.views.words import Label, Piece, Reading, signed
 
 _INDENTED = ("source", "other-sources")
 _SMALL = 0.006
@@ -130,3 +133,78 @@ def compute(spec: Spec, task: Task, last: Result | None = None) -> Result:
     from kav.views.head import attribution as head
 
     return head.compute(spec, task, last)
+
+
+def table(result: Result) -> dict[str, Any]:
+    """Return all parts, the total and the predictions for export; columns of their own length."""
+    parts = (*result.parts, _total(result))
+    columns: dict[str, Any] = {
+        "kind": tuple(part.kind for part in parts),
+        "part": tuple(part.name for part in parts),
+        "value": np.array([part.value for part in parts]),
+    }
+    if result.total_before is not None:
+        columns["before"] = np.array([np.nan if part.before is None else part.before for part in parts])
+    if result.predictions:
+        columns["prediction"] = tuple(prediction.label.exact for prediction in result.predictions)
+        columns["probability"] = np.array([prediction.probability for prediction in result.predictions])
+    if result.lens is not None:
+        columns["lens_log_prob"] = result.lens
+    return columns
+
+
+def python(spec: Spec) -> str:
+    """Return a script that computes the parts and prints them, largest first."""
+    if isinstance(spec.scene, RegressionScene):
+        return regression_setup(spec.scene) + _REGRESSION_SCRIPT
+    scene = as_head(spec.scene)
+    return head_setup(scene, resolve(scene)) + _HEAD_SCRIPT
+
+
+_HEAD_SCRIPT = """
+parts = kav.attribution(trace, query, target, foil)
+for i in np.argsort(-np.abs(parts.values)):
+    print(f"{parts.components[i]:<20}{parts.values[i]:+8.2f}")
+from_key = float(parts.sources[layer, head, key])
+total = float(parts.values.sum())
+print(f"{'total':<20}{total:+8.2f}  of head {layer}.{head} from token {key}: {from_key:+.2f}")
+"""
+
+_REGRESSION_SCRIPT = """
+shares = weights * y
+for i in np.argsort(-np.abs(shares))[:10]:
+    print(f"sample {i:<4}{shares[i]:+8.3f}")
+total = float(shares.sum())
+print(f"f({x_query:g}) = {total:+.3f}")
+"""
+
+
+def formula(result: Result) -> tuple[FormulaRow, ...]:
+    """Return the rows of the formula card, with the numbers of the selected part."""
+    if result.kind != "head":
+        return (
+            FormulaRow((Piece("f", "direct", strong=True), Piece(" = Σ wᵢ yᵢ")), value=signed(result.total)),
+            FormulaRow((Piece("each sample's share is its weight times its response", "muted"),)),
+        )
+    chosen = [part for part in result.parts if part.selected]
+    return (
+        FormulaRow(
+            (Piece("logit", strong=True), Piece(" = Σ c · u / σ   "), Piece("c: all that wrote to the stream", "muted"))
+        ),
+        FormulaRow(
+            (Piece("u", strong=True), Piece(" = γ W_U[:, target]   "), Piece("σ: the final norm, frozen", "muted"))
+        ),
+        FormulaRow((Piece("a head's c"), Piece(" = Σ αⱼ vⱼ W_O   "), Piece("source by source", "muted"))),
+        *(
+            FormulaRow((Piece(part.name, "direct", strong=True),), value=signed(part.value), rule_above=True)
+            for part in chosen
+        ),
+        FormulaRow(
+            (Piece("all other parts together"),), value=signed(result.total - sum(part.value for part in chosen))
+        ),
+        FormulaRow(
+            (Piece(result.total_name, "target", strong=True, mark="target"),),
+            value=signed(result.total),
+            rule_above=True,
+        ),
+    )

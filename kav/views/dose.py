@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from kav.task import Task
-from kav.views.scene import RegressionScene, Scene
-from kav.views.words import Reading
+from kav.views.formulas import FormulaRow
+from kav.views.scene import RegressionScene, Scene, as_head, resolve
+from kav.views.scripts import edits_source, head_setup, regression_setup
+from kav.views.words import Piece, Reading, fixed, number
 
 
 @dataclass(frozen=True)
@@ -73,3 +76,87 @@ def compute(spec: Spec, task: Task, last: Result | None = None) -> Result:
     from kav.views.head import dose as head
 
     return head.compute(spec, task, last)
+
+
+def table(result: Result) -> dict[str, Any]:
+    """Return the curves and the handle for export."""
+    return {
+        "dose": result.curve.doses,
+        "response": result.curve.response,
+        "direct": result.curve.direct,
+        "tangent": result.curve.tangent,
+        "dose_now": np.array([result.dose]),
+        "response_now": np.array([result.value]),
+        "component": (result.component_text,),
+    }
+
+
+def python(spec: Spec) -> str:
+    """Return a script that computes the three curves and prints what removing the component does."""
+    if isinstance(spec.scene, RegressionScene):
+        from kav.views.regression.dose import compute as regression
+
+        sample = regression(spec, Task()).component.sample
+        script = _RESPONSE_SCRIPT if spec.scope == "response" else _WEIGHT_SCRIPT
+        return regression_setup(spec.scene) + f"sample = {sample}\n" + script
+    from kav.views.head.dose import scaled
+
+    scene = as_head(spec.scene)
+    focus = resolve(scene)
+    found = scaled(spec, scene, focus)
+    foil = focus.foil if spec.response == "logit" else None
+    return (
+        head_setup(scene, focus)
+        + f"component = kav.{found.edit()!r}\n"
+        + f"others = {edits_source(found.others)}  # edits that stay at every dose\n"
+        + _HEAD_SCRIPT.format(foil=foil, metric=spec.response)
+    )
+
+
+_HEAD_SCRIPT = """
+doses = np.linspace(-1, 3, 81)
+curve = kav.dose_response(
+    model, tokens, component, doses, target=target, foil={foil}, metric={metric!r}, position=query, edits=others
+)
+removed, as_it_runs = np.interp([0, 1], doses, curve.response)
+direct = np.interp(0, doses, curve.direct)
+print(f"{{curve.metric}} {{as_it_runs:.3f}}, removed {{removed:.3f}}, direct line says {{direct:.3f}}")
+"""
+
+_WEIGHT_SCRIPT = """
+doses = np.linspace(-1, 3, 81)
+others = weights.copy()
+others[sample] = kav.smoother_matrix(x, [x_query], h, kernel)[0, sample]
+raw = kav.smoother_matrix(x, [x_query], h, kernel)[0] * np.where(np.arange(len(x)) == sample, 1, scale)
+response = np.array([(raw @ y + (d - 1) * raw[sample] * y[sample]) / (raw.sum() + (d - 1) * raw[sample]) for d in doses])
+removed, as_it_runs = np.interp([0, 1], doses, response)
+print(f"f({x_query:g}) {as_it_runs:.3f}, without sample {sample} {removed:.3f}")
+"""
+
+_RESPONSE_SCRIPT = """
+doses = np.linspace(-1, 3, 81)
+response = weights @ y + (doses - 1) * weights[sample] * y[sample]
+removed, as_it_runs = np.interp([0, 1], doses, response)
+print(f"f({x_query:g}) {as_it_runs:.3f}, response of sample {sample} at 0: {removed:.3f}")
+"""
+
+
+def formula(result: Result) -> tuple[FormulaRow, ...]:
+    """Return the rows of the formula card, with the numbers at the handle."""
+    at_zero = int(np.argmin(np.abs(result.curve.doses)))
+    at_one = int(np.argmin(np.abs(result.curve.doses - 1)))
+    name = result.component_text
+    head = result.kind == "head"
+    return (
+        FormulaRow((Piece("out", strong=True), Piece(f"(dose) = b + dose (out − b)   of {name}"))),
+        FormulaRow(
+            (Piece("rerun", strong=True), Piece("   " + ("all that follows runs again" if head else "refitted")))
+        ),
+        FormulaRow((Piece("direct", "direct", strong=True), Piece("   only its own share changes"))),
+        FormulaRow((Piece("tangent", "muted", strong=True), Piece("   derivative of the rerun at dose 1"))),
+        FormulaRow(
+            (Piece("as it runs, dose 1.00"),), value=number(float(result.curve.response[at_one])), rule_above=True
+        ),
+        FormulaRow((Piece("removed, dose 0.00"),), value=number(float(result.curve.response[at_zero]))),
+        FormulaRow((Piece(f"now, dose {fixed(result.dose)}"),), value=number(result.value)),
+    )

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from kav.task import Task
-from kav.views.scene import RegressionScene, Scene
-from kav.views.words import Label, Mark, Reading, Role
+from kav.views.formulas import FormulaRow, shape
+from kav.views.scene import RegressionScene, Scene, as_head, resolve
+from kav.views.scripts import head_setup, regression_setup
+from kav.views.words import Label, Mark, Piece, Reading, Role, number, share, signed, token_pieces
 
 
 @dataclass(frozen=True)
@@ -82,6 +85,8 @@ class Result:
     baseline: tuple[str, np.ndarray, np.ndarray] | None = None  # (name, x, y)
     loo_h: float | None = None  # bandwidth that minimises the leave-one-out error
     notice: str = ""  # "no data within bandwidth" and the like
+    d_head: int = 0  # head scene: sizes for the formula card
+    d_model: int = 0
 
 
 def compute(spec: Spec, task: Task, last: Result | None = None) -> Result:
@@ -93,3 +98,126 @@ def compute(spec: Spec, task: Task, last: Result | None = None) -> Result:
     from kav.views.head import fit as head
 
     return head.compute(spec, task, last)
+
+
+def table(result: Result) -> dict[str, Any]:
+    """Return the observations, the curve and f for export; columns of their own length."""
+    points = result.points
+    x, y = ("score", "message") if result.kind == "head" else ("x", "y")
+    columns: dict[str, Any] = {
+        "observation": tuple(str(label) for label in result.labels),
+        "exact": tuple(label.exact for label in result.labels),
+        x: points.x,
+        y: points.y,
+        "weight": points.weight,
+        "visible": points.visible,
+    }
+    if result.before is not None:
+        columns |= {f"{x}_before": result.before.x, f"{y}_before": result.before.y}
+        columns |= {"weight_before": result.before.weight}
+    return columns | {
+        "query_at": np.array([result.query_at]),
+        "f": np.array([result.f]),
+        "curve_at": result.curve_at,
+        "curve_f": result.curve_f,
+    }
+
+
+def python(spec: Spec) -> str:
+    """Return a script that computes weights, responses and f of the picture, and prints f."""
+    if isinstance(spec.scene, RegressionScene):
+        return regression_setup(spec.scene) + _REGRESSION_SCRIPT
+    scene = as_head(spec.scene)
+    return head_setup(scene, resolve(scene)) + _HEAD_SCRIPT
+
+
+_HEAD_SCRIPT = """
+row = slice(query, query + 1)
+scores = trace.scores(layer, head, row)[0]  # q . k / sqrt(d_head), -inf where masked
+weights = trace.pattern(layer, head, row)[0]  # softmax of them
+moved = kav.attribution(trace, query, target, foil).sources[layer, head]  # weight x message, in logits
+messages = np.divide(moved, weights, out=np.zeros_like(moved), where=weights > 0)
+f = float(moved.sum())
+print(f"f = {f:+.2f} logits, {weights.max():.3f} of the weight on token {weights.argmax()}")
+"""
+
+_REGRESSION_SCRIPT = """
+f = float(weights @ y)
+print(f"f({x_query:g}) = {f:+.3f}")
+"""
+
+
+def formula(result: Result) -> tuple[FormulaRow, ...]:
+    """Return the rows of the formula card, with the numbers of the selected observation."""
+    n = len(result.points.x)
+    return _head_card(result, n) if result.kind == "head" else _regression_card(result, n)
+
+
+def _head_card(result: Result, n: int) -> tuple[FormulaRow, ...]:
+    key, points = result.selected, result.points
+    product = float(points.weight[key] * points.y[key])
+    others = int(points.visible.sum()) - int(points.visible[key])
+    numbers = f"   s {number(points.x[key])}   α {share(points.weight[key])}   y {signed(points.y[key])}"
+    return (
+        FormulaRow((Piece("αⱼ", strong=True), Piece(" = exp(sⱼ) / Σ exp(sⱼ)")), shape(n)),
+        FormulaRow(
+            (
+                Piece("sⱼ", strong=True),
+                Piece(" = "),
+                Piece("q", "query", strong=True),
+                Piece(" · "),
+                Piece("kⱼ", "key", strong=True),
+                Piece(" / √d_head"),
+            ),
+            f"{shape(n, result.d_head)} · {shape(result.d_head)}",
+        ),
+        FormulaRow(
+            (Piece("yⱼ", strong=True), Piece(" = vⱼ W_O · u   "), Piece("towards ", "muted"), *_target(result)),
+            f"{shape(n, result.d_head)} {shape(result.d_head, result.d_model)} {shape(result.d_model)}",
+        ),
+        FormulaRow(
+            (Piece("f", "direct", strong=True), Piece(" = Σ αⱼ yⱼ   "), Piece("the average of a kernel fit", "muted")),
+            value=signed(result.f),
+        ),
+        FormulaRow(
+            (Piece("at ", mark="key"), *token_pieces(result.labels[key]), Piece(numbers)),
+            value=signed(product),
+            rule_above=True,
+        ),
+        FormulaRow((Piece(f"the {others} other keys together"),), value=signed(result.f - product)),
+        FormulaRow((Piece("rows: q = x W_Q, W_QK = W_Q W_Kᵀ, W_OV = W_V W_O", "muted"),), rule_above=True),
+    )
+
+
+def _target(result: Result) -> Reading:
+    """The target's pieces, taken from the axis title."""
+    return result.y_title[1:]
+
+
+def _regression_card(result: Result, n: int) -> tuple[FormulaRow, ...]:
+    at, points = result.selected, result.points
+    total = float(points.weight.sum())
+    weight = float(points.weight[at]) / total if total else 0.0
+    numbers = f"   x {number(points.x[at])}   w {share(weight)}   y {signed(points.y[at])}"
+    return (
+        FormulaRow((Piece("wᵢ", strong=True), Piece(" = K(uᵢ) / Σ K(uᵢ)")), shape(n)),
+        FormulaRow(
+            (
+                Piece("uᵢ", strong=True),
+                Piece(" = ("),
+                Piece("x", "query", strong=True),
+                Piece(" − "),
+                Piece("xᵢ", "key", strong=True),
+                Piece(") / h"),
+            ),
+            shape(n),
+            "" if result.h is None else f"h {number(result.h)}",
+        ),
+        FormulaRow((Piece("f", "direct", strong=True), Piece(" = Σ wᵢ yᵢ")), value=signed(result.f)),
+        FormulaRow(
+            (Piece("at ", mark="key"), Piece(result.labels[at].shown, strong=True), Piece(numbers)),
+            value=signed(weight * float(points.y[at])),
+            rule_above=True,
+        ),
+        FormulaRow((Piece(f"kernel {result.kernel}: K falls with |u|, and f is an average", "muted"),)),
+    )

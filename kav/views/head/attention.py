@@ -13,9 +13,9 @@ from kav.model.trace import Trace
 from kav.task import Task
 from kav.views.attention import Result, Spec, Thumb
 from kav.views.head.messages import dose_at, message_norms, messages
-from kav.views.shading import level, pool, shade
 from kav.views.predictions import token_labels
 from kav.views.scene import Focus, HeadScene, as_head, resolve
+from kav.views.shading import level, pool, shade
 from kav.views.words import Label, Piece, Reading, share, token_pieces, was
 
 THUMB = 64
@@ -79,6 +79,7 @@ def compute(spec: Spec, task: Task, last: Result | None = None) -> Result:
         role_text=_ROLE_TEXTS.get(role.role, "no single pattern on this prompt").format(share(role.score)),
         unit=cells.unit,
         thumbs_of=trace,
+        d_head=trace.model.config.d_head,
     )
 
 

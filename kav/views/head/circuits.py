@@ -64,6 +64,8 @@ def compute(spec: Spec, task: Task, last: Result | None = None) -> Result:
         copying=None if copying is None else float(positive_share(copying)),
         offset=offset,
         eigen_note="Re λ > 0 looks at its like" if copying is None else "Re λ > 0 copies",
+        d_head=model.config.d_head,
+        d_model=model.config.d_model,
         source=source,
     )
 

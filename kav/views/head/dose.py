@@ -69,35 +69,35 @@ def compute(spec: Spec, task: Task, last: Result | None = None) -> Result:
     scene = as_head(spec.scene)
     focus = resolve(scene)
     foil = focus.foil if spec.response == "logit" else None
-    scaled = _scaled(spec, scene, focus)
-    asked = (scene.base, scaled.others, scaled.edit(), spec.response, focus.query, focus.target, foil)
+    part = scaled(spec, scene, focus)
+    asked = (scene.base, part.others, part.edit(), spec.response, focus.query, focus.target, foil)
     known = last is not None and last.kind == "head" and last.curve_spec == asked
-    curve = last.curve if last is not None and known else _curve(spec, scene, focus, scaled, foil=foil, task=task)
+    curve = last.curve if last is not None and known else _curve(spec, scene, focus, part, foil=foil, task=task)
     at_one = float(np.interp(1.0, curve.doses, curve.response))
-    moved = scaled.dose != 1.0
+    moved = part.dose != 1.0
     value = _value(spec, scene, focus, foil=foil) if moved else at_one
     return Result(
         kind="head",
-        reading=_reading(spec, scene, focus, scaled, curve=curve),
-        component=scaled.component,
-        component_text=scaled.name,
+        reading=_reading(spec, scene, focus, part, curve=curve),
+        component=part.component,
+        component_text=part.name,
         curve=curve,
         curve_spec=asked,
-        dose=scaled.dose,
+        dose=part.dose,
         value=value,
         before=at_one if moved else None,
         y_range=y_range(curve),
         y_title=_y_title(spec, scene, focus),
-        x_title=f"dose: scale on {scaled.name} →",
+        x_title=f"dose: scale on {part.name} →",
         names=("rerun", "direct line (norm frozen)", "tangent at 1"),
         choices=choices(scene, focus),
-        baseline=scaled.baseline,
-        positions=scaled.positions,
+        baseline=part.baseline,
+        positions=part.positions,
     )
 
 
-def _scaled(spec: Spec, scene: HeadScene, focus: Focus) -> Scaled:
-    """The component: as asked, else the one edited last, else the selected head; an edit keeps how it scales."""
+def scaled(spec: Spec, scene: HeadScene, focus: Focus) -> Scaled:
+    """Return what is scaled: as asked, else what was edited last, else the selected head; an edit keeps its manner."""
     component = spec.component or _edited_last(scene) or Component(focus.layer, focus.head)
     component = _existing(component, scene)
     own = [edit for edit in scene.edits if _scales(edit, component)]

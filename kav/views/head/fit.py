@@ -94,6 +94,8 @@ def _result(scene: HeadScene, focus: Focus, now: Picture, *, before: Picture | N
         before_f=None if before is None else before.f,
         towards=towards,
         beta=_beta(scene.trace, focus),
+        d_head=scene.trace.model.config.d_head,
+        d_model=scene.trace.model.config.d_model,
     )
 
 

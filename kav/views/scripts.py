@@ -1,0 +1,71 @@
+"""The beginning of "Copy as Python": a script that opens the same state through the public functions of kav.
+
+Each panel adds what it shows; the whole runs as it is and prints the panel's main numbers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+
+from kav.model.edits import Edit
+from kav.views.scene import Focus, HeadScene, RegressionScene
+
+
+def edits_source(edits: Iterable[Edit]) -> str:
+    """Return edits as a Python tuple: ``(kav.ScaleHead(layer=0, head=0, scale=0.0, ...),)``."""
+    return "(" + "".join(f"kav.{edit!r}, " for edit in edits).removesuffix(" ") + ")"
+
+
+def head_setup(scene: HeadScene, focus: Focus) -> str:
+    """Return a script that defines model, tokens, edits, trace and what is selected."""
+    model, tokens = scene.base.model, scene.base.tokens
+    text = " ".join(" ".join(tokens.labels).split())
+    names = [f"target: {_comment(model.label(focus.target))}"]
+    if focus.foil is not None:
+        names.append(f"foil: {_comment(model.label(focus.foil))}")
+    return "\n".join(
+        (
+            "import numpy as np",
+            "",
+            "import kav",
+            "",
+            f"model = kav.open_model({model.source or 'bundled'!r})",
+            f"tokens = model.tokens({tokens.ids!r})  # {_comment(text)}",
+            f"edits = {edits_source(scene.trace.edits)}",
+            "trace = kav.run(model, tokens, edits)",
+            f"layer, head, query, key = {focus.layer}, {focus.head}, {focus.query}, {focus.key}",
+            f"target, foil = {focus.target}, {focus.foil}  # {', '.join(names)}",
+            "",
+        )
+    )
+
+
+def regression_setup(scene: RegressionScene) -> str:
+    """Return a script that defines the samples, the kernel, and the weights at the query with every sample's scale."""
+    samples = scene.samples
+    lines = [
+        "import numpy as np",
+        "",
+        "import kav",
+        "",
+        f"x = np.array({_numbers(samples.x)})",
+        f"y = np.array({_numbers(samples.y)})",
+        f"x_query, h, kernel = {scene.x_query!r}, {scene.h!r}, {scene.kernel!r}",
+        "scale = np.ones(len(x))  # of each sample's kernel weight",
+        *(f"scale[{index}] = {dose!r}" for index, dose in scene.doses),
+        "weights = kav.smoother_matrix(x, [x_query], h, kernel)[0] * scale",
+        "weights = weights / weights.sum()",
+        "",
+    ]
+    return "\n".join(lines)
+
+
+def _numbers(values: np.ndarray) -> str:
+    return "[" + ", ".join(repr(float(value)) for value in values) + "]"
+
+
+def _comment(text: str) -> str:
+    """Text of a prompt inside a comment: one line, whatever it holds."""
+    return "".join(c if c.isprintable() else " " for c in text)
