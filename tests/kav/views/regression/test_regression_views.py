@@ -1,0 +1,352 @@
+"""The regression side of the panels: the numbers are those of the public functions, in the words of the design."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import kav.regression.bandwidth
+from kav.errors import KavError
+from kav.regression.band import degrees_of_freedom, spread
+from kav.regression.fit import fit as kernel_fit
+from kav.regression.fit import observe, smoother_matrix
+from kav.regression.kernels import KERNELS
+from kav.regression.samples import Samples, sine
+from kav.task import Task
+from kav.views import attention, attribution, circuits, dose, fit, prompt
+from kav.views.regression.at_query import as_regression
+from kav.views.scene import RegressionScene
+from kav.views.words import plain
+
+PANELS = (fit, attention, attribution, circuits, dose, prompt)
+
+
+def scene(kernel: str = "gaussian", h: float = 0.45, x_query: float = 4.2, **more) -> RegressionScene:
+    return RegressionScene(sine(), kernel, h, x_query, **more)
+
+
+def dosed(doses, **more) -> RegressionScene:
+    plain_scene = scene(**more)
+    return replace(plain_scene, doses=doses, before=plain_scene)
+
+
+def show(panel, scene_, last=None, **controls):
+    return panel.compute(panel.Spec(scene_, **controls), Task(), last)
+
+
+def gap() -> RegressionScene:
+    """Case 32: a compact kernel with nothing near the query."""
+    return RegressionScene(Samples([0, 1, 10], [0, 1, 5]), "epanechnikov", 0.5, 5.0)
+
+
+def test_reading_lines_are_those_of_the_design():
+    f = show(fit, scene()).f
+    text = f"−{abs(f):.2f}"
+    assert plain(show(fit, scene()).reading) == (
+        f"A weighted average: 0.40 of the weight is on the 3 samples within h of ▼ 4.20, so f = {text}"
+    )
+    assert plain(show(attention, scene()).reading) == "The row at ▼ x = 4.20 looks hardest at ● sample 14 (0.172)"
+    assert plain(show(attribution, scene()).reading) == f"Sample 14 moves −0.11 of {text}; the shares sum to f"
+    assert plain(show(circuits, scene()).reading).startswith(
+        "A Gaussian fit is an attention head: softmax over i, largest difference "
+    )
+    assert plain(show(dose, scene()).reading).startswith("Hardly: without sample 14 f is −0.71; not renormalised −0.59")
+    assert plain(show(prompt, scene()).predicts).startswith(f"Predicts f(4.20) = {text} ± 0.2")
+
+
+@pytest.mark.parametrize("kernel", list(KERNELS))
+def test_the_curve_and_f_are_those_of_kav_fit(kernel):
+    here = scene(kernel, h=2.0)
+    shown = show(fit, here)
+    data = here.samples
+    np.testing.assert_allclose(
+        shown.curve_f, kernel_fit(data.x, data.y, shown.curve_at, 2.0, kernel), atol=1e-12, equal_nan=True
+    )
+    assert shown.f == pytest.approx(kernel_fit(data.x, data.y, [4.2], 2.0, kernel)[0], abs=1e-12)
+    np.testing.assert_allclose(shown.points.weight, smoother_matrix(data.x, [4.2], 2.0, kernel)[0], atol=1e-14)
+    assert shown.points.weight @ shown.points.y == pytest.approx(shown.f, abs=1e-12)
+
+
+def test_the_grey_band_is_the_fit_and_its_standard_errors():
+    here = scene()
+    shown, data = show(fit, here), here.samples
+    sigma = spread(observe(data.x, data.y, 0.45, "gaussian")).sigma
+    S = smoother_matrix(data.x, shown.curve_at, 0.45)
+    half = 1.96 * sigma * np.sqrt((S**2).sum(axis=1))
+    np.testing.assert_allclose(shown.ci_high - shown.curve_f, half, atol=1e-12)
+    np.testing.assert_allclose(shown.curve_f - shown.ci_low, half, atol=1e-12)
+
+
+def test_the_table_beside_the_fit_says_what_the_picture_shows():
+    here = scene()
+    rows = {row.key: row for row in show(fit, here).rows}
+    assert rows["query"].value == "x = 4.20"
+    assert (rows["kernel"].value, rows["kernel"].note) == ("h = 0.45", "Gaussian, units of x")
+    assert (rows["key"].value, rows["key"].note) == ("x = 4.30", "sample 14")
+    assert rows["weight"].value == "0.172"
+    w = smoother_matrix(here.samples.x, [4.2], 0.45)[0]
+    assert rows["effective"].value == f"{1 / (w @ w):.1f}"
+    assert rows["effective"].note == f"degrees of freedom {degrees_of_freedom(here.samples.x, 0.45):.1f}"
+
+
+def test_fit_stays_inside_the_band():
+    for kernel in KERNELS:
+        shown = show(fit, scene(kernel, h=1.0))
+        inside = shown.curve_f[np.isfinite(shown.curve_f)]
+        assert shown.band_holds
+        assert inside.min() >= shown.band[0] - 1e-12
+        assert inside.max() <= shown.band[1] + 1e-12
+    assert not show(fit, dosed(((14, -0.5),))).band_holds
+
+
+def test_raw_weights_are_the_kernel_itself():
+    here = scene()
+    shown = show(fit, here, weights="raw")
+    np.testing.assert_allclose(shown.points.weight, np.exp(-(((4.2 - here.samples.x) / 0.45) ** 2) / 2), atol=1e-14)
+    assert {row.key: row.note for row in shown.rows}["weight"] == "K(u)"
+
+
+@pytest.mark.parametrize("kernel", list(KERNELS))
+def test_the_kernel_drawn_at_the_query_peaks_at_one_inside_its_support(kernel):
+    shown = show(fit, scene(kernel))
+    assert shown.kernel_y.max() == pytest.approx(1)
+    assert shown.kernel_y.min() >= 0
+    if KERNELS[kernel].compact:
+        assert np.ptp(shown.kernel_x) == pytest.approx(0.9)
+
+
+def test_loo_minimum_is_reused_only_for_the_same_samples_and_kernel(monkeypatch):
+    first = show(fit, scene())
+    assert first.loo_h == pytest.approx(kav.regression.bandwidth.select_bandwidth(sine().x, sine().y), rel=0.02)
+    here = scene()
+    before = show(fit, here)
+    from kav.views.regression import fit as module
+
+    monkeypatch.setattr(module, "minimise_loo", lambda *a, **k: 99.0)
+    assert show(fit, replace(here, h=1.0, x_query=2.0), before).loo_h == before.loo_h
+    assert show(fit, replace(here, kernel="laplace"), before).loo_h == 99.0
+    assert show(fit, replace(here, samples=here.samples.moved(0, 0.5, 0.5)), before).loo_h == 99.0
+
+
+@pytest.mark.parametrize("name", ["mean", "ols", "ridge", "krr", "local-linear", "knn"])
+def test_a_baseline_is_drawn_over_the_same_places(name):
+    shown = show(fit, scene(), baseline=name)
+    words, x, y = shown.baseline
+    assert words
+    assert x.shape == y.shape == shown.curve_at.shape
+    assert np.isfinite(y).all()
+    assert show(fit, scene()).baseline is None
+
+
+def test_no_support_is_a_gap_with_a_reason_in_every_panel():
+    for panel in PANELS:
+        show(panel, gap())
+    shown = show(fit, gap())
+    assert math.isnan(shown.f)
+    assert np.isnan(shown.curve_f).any()
+    assert np.isfinite(shown.curve_f).any()
+    assert shown.notice == "no data within bandwidth"
+    assert plain(shown.reading) == "Undefined at ▼ x = 5.00: no observation has positive weight"
+    assert show(attribution, gap()).parts == ()
+    matrix = show(attention, gap())
+    assert not matrix.visible[matrix.query].any()
+    assert np.isfinite(matrix.values).all()
+    assert "undefined" in plain(show(prompt, gap()).predicts)
+
+
+def test_axes_do_not_move_while_a_sample_moves_inside_them():
+    here = scene()
+    shown = show(fit, here)
+    for x, y in ((1.0, 0.0), (5.0, 1.9), (9.99, -1.99), (0.01, 0.3)):
+        moved = show(fit, replace(here, samples=here.samples.moved(14, x, y)))
+        assert (moved.x_range, moved.y_range) == (shown.x_range, shown.y_range) == ((0.0, 10.0), (-2.0, 2.0))
+
+
+def test_attention_rows_are_the_samples_and_the_query_itself():
+    here = scene()
+    shown, data = show(attention, here), here.samples
+    assert shown.values.shape == (49, 48)
+    assert shown.query_axis[shown.query] == 4.2
+    assert np.all(np.diff(shown.query_axis) >= 0)
+    assert np.all(np.diff(shown.key_axis) >= 0)
+    np.testing.assert_allclose(shown.weights, smoother_matrix(shown.key_axis, shown.query_axis, 0.45), atol=1e-14)
+    assert shown.sample_of_key[shown.key] == 14
+    np.testing.assert_array_equal(data.x[shown.sample_of_key], shown.key_axis)
+    assert shown.values[shown.query, shown.key] == pytest.approx(0.172, abs=5e-4)
+
+
+def test_attention_columns_name_the_samples_whatever_their_order():
+    data = sine().moved(0, 9.99, 1.0)
+    shown = show(attention, RegressionScene(data, "gaussian", 0.45, 4.2))
+    assert shown.sample_of_key[-1] == 0
+    assert shown.key_labels[-1].text == "sample 0"
+
+
+def test_attention_times_response_sums_to_the_fit_in_every_row():
+    here = scene()
+    shown = show(attention, here, weighting="logits")
+    data = here.samples
+    np.testing.assert_allclose(shown.values.sum(axis=1), kernel_fit(data.x, data.y, shown.query_axis, 0.45), atol=1e-12)
+    assert shown.diverging
+    assert np.all(np.abs(shown.shade) <= 1)
+
+
+def test_many_samples_share_columns_and_their_weights_still_sum_to_one():
+    data = sine(1000)
+    shown = show(attention, RegressionScene(data, "gaussian", 0.2, 4.2, selected=700), weighting="logits")
+    assert shown.values.shape == (401, 400)
+    np.testing.assert_allclose(shown.weights.sum(axis=1), 1, atol=1e-12)
+    expected = kernel_fit(data.x, data.y, shown.query_axis, 0.2)
+    np.testing.assert_allclose(shown.values.sum(axis=1), expected, atol=1e-12)
+    assert shown.sample_of_key[shown.key] == 700
+
+
+def test_gallery_shows_every_kernel_with_a_shape_and_is_reused():
+    shown = show(attention, scene())
+    assert [shape.title for shape in shown.gallery][:3] == ["Gaussian", "Epanechn.", "uniform"]
+    assert len(shown.gallery) == 8
+    assert all(shape.K.max() == pytest.approx(1) for shape in shown.gallery)
+    assert show(attention, scene("laplace"), shown).gallery is shown.gallery
+
+
+@pytest.mark.parametrize("kernel", list(KERNELS))
+@pytest.mark.parametrize("doses", [(), ((14, 0.0), (3, 2.0)), ((14, -0.5),)])
+def test_shares_sum_to_f(kernel, doses):
+    here = dosed(doses, kernel=kernel, h=1.5) if doses else scene(kernel, h=1.5)
+    shown = show(attribution, here)
+    assert math.fsum(part.value for part in shown.parts) == pytest.approx(shown.total, abs=1e-12)
+    assert shown.total == pytest.approx(show(fit, here).f, abs=1e-14)
+    sizes = [abs(part.value) for part in shown.parts]
+    assert sizes == sorted(sizes, reverse=True)
+    for one, following in zip(shown.parts, shown.parts[1:], strict=False):
+        assert following.start == pytest.approx(one.start + one.value, abs=1e-12)
+
+
+def test_scaling_a_weight_changes_every_panel_and_says_what_it_was():
+    here = dosed(((14, 0.0),))
+    shown = show(fit, here)
+    data = here.samples
+    without = kernel_fit(np.delete(data.x, 14), np.delete(data.y, 14), [4.2], 0.45)[0]
+    assert shown.f == pytest.approx(without, abs=1e-12)
+    assert shown.before_f == pytest.approx(show(fit, scene()).f)
+    assert shown.selected == 14
+    assert plain(shown.reading).endswith(", was −0.71")
+    assert show(prompt, here).edits_text == ("sample 14 × 0.00",)
+    assert show(prompt, here).weights[14] == 0
+    assert show(prompt, here).weights_before[14] == pytest.approx(0.172, abs=5e-4)
+    assert show(attribution, here).total_before == pytest.approx(shown.before_f)
+    assert show(attention, here).weights[:, show(attention, here).key].max() == 0
+
+
+def test_dose_one_is_the_fit_and_dose_zero_the_fit_without_the_sample():
+    here = scene()
+    data = here.samples
+    curve = show(dose, here).curve
+    f = kernel_fit(data.x, data.y, [4.2], 0.45)[0]
+    without = kernel_fit(np.delete(data.x, 14), np.delete(data.y, 14), [4.2], 0.45)[0]
+    at = {round(float(d), 9): i for i, d in enumerate(curve.doses)}
+    assert curve.response[at[1.0]] == pytest.approx(f, abs=1e-12)
+    assert curve.response[at[0.0]] == pytest.approx(without, abs=1e-12)
+    assert curve.direct[at[1.0]] == curve.tangent[at[1.0]] == pytest.approx(f, abs=1e-12)
+
+
+def test_tangent_is_the_slope_of_the_refit_at_one():
+    curve = show(dose, scene()).curve
+    slope = (curve.tangent[-1] - curve.tangent[0]) / 4
+    i = int(np.argmin(np.abs(curve.doses - 1)))
+    assert slope == pytest.approx((curve.response[i + 1] - curve.response[i - 1]) / 0.1, rel=1e-3)
+
+
+def test_not_renormalised_is_the_response_scaled():
+    here = scene()
+    weight = show(dose, here).curve
+    response = show(dose, here, scope="response")
+    np.testing.assert_allclose(response.curve.response, weight.direct, atol=1e-14)
+    scaled = here.samples.moved(14, float(here.samples.x[14]), 3 * float(here.samples.y[14]))
+    assert response.curve.response[-1] == pytest.approx(kernel_fit(scaled.x, scaled.y, [4.2], 0.45)[0], abs=1e-12)
+
+
+def test_dose_curve_is_reused_while_only_the_handle_moves():
+    first = show(dose, scene())
+    here = first.curve_spec
+    moved = show(dose, replace(dosed(((14, 2.0),)), samples=here[0]), first)
+    assert moved.curve is first.curve
+    assert moved.dose == 2.0
+    assert moved.value == pytest.approx(float(np.interp(2.0, first.curve.doses, first.curve.response)), abs=1e-9)
+    assert moved.before == pytest.approx(first.value)
+    assert show(dose, replace(scene(), x_query=4.3), first).curve is not first.curve
+
+
+def test_dose_of_another_component_is_the_one_asked_for():
+    shown = show(dose, scene(), component=dose.Component(sample=3))
+    assert shown.component_text == "weight of sample 3"
+    assert shown.choices[0] == ("weight of sample 3", dose.Component(sample=3))
+    assert plain(show(dose, scene("epanechnikov"), component=dose.Component(sample=40)).reading).startswith(
+        "Not at all: sample 40 has no weight"
+    )
+
+
+def test_dose_is_undefined_where_the_kernel_mass_is_not_positive():
+    lone = RegressionScene(Samples([0.0, 5.0], [1.0, 2.0]), "epanechnikov", 1.0, 0.2)
+    shown = show(dose, lone)
+    assert np.isnan(shown.curve.response[shown.curve.doses <= 0]).all()
+    assert (shown.curve.response[shown.curve.doses > 0] == 1.0).all()
+    assert plain(shown.reading) == "Yes: without sample 0 f is undefined"
+    assert np.isfinite(shown.y_range).all()
+
+
+def test_gaussian_circuit_shows_the_small_matrix_and_its_exactness():
+    shown = show(circuits, scene(), circuit="qk")
+    assert shown.formula.exact
+    assert shown.formula.difference < 1e-10
+    np.testing.assert_allclose(shown.values, [[0, 0, -2.469], [0, 4.938, 0], [0, 0, 0]], atol=1e-3)
+    assert [label.text for label in shown.row_labels] == ["1", "x", "x²"]
+    assert show(circuits, scene(), circuit="ov").values.tolist() == [[1.0]]
+    assert plain(shown.formula.lines[0]) == "features (1, x, x²)   q = (x/h, 1)   k = (xᵢ/h, −xᵢ²/2h²)"
+
+
+def test_other_kernels_say_that_they_are_no_head():
+    shown = show(circuits, scene("tricube"), circuit="qk")
+    assert not shown.formula.exact
+    assert shown.values is None
+    assert plain(shown.reading) == "No attention head: the tricube kernel is not exp(bilinear)"
+    assert plain(show(circuits, scene("exp-dot-product", h=2.0)).reading).startswith("An exp-dot-product fit is")
+
+
+def test_selection_outside_the_samples_falls_back_on_the_heaviest():
+    assert show(fit, scene(selected=999)).selected == 14
+    assert show(fit, scene(selected=3)).selected == 3
+    reading = plain(show(attention, scene(selected=3)).reading)
+    assert reading == "The row at ▼ x = 4.20 looks at ● sample 3 (<0.001), hardest at sample 14 (0.172)"
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"h": -0.02}, "bandwidth h must be > 0"),
+        ({"h": math.nan}, "bandwidth h must be > 0"),
+        ({"kernel": "sinc"}, "kernel must be one of"),
+        ({"x_query": math.inf}, "the query must be a finite x"),
+        ({"samples": Samples([], [])}, "at least one sample"),
+    ],
+)
+def test_impossible_scenes_are_refused_in_one_sentence(changes, message):
+    for panel in PANELS:
+        with pytest.raises(KavError, match=message):
+            show(panel, replace(scene(), **changes))
+
+
+def test_head_scene_is_not_for_these_modules():
+    with pytest.raises(KavError, match="scene must be a regression scene"):
+        as_regression("a head")
+
+
+@pytest.mark.parametrize("n", [1, 2])
+def test_one_or_two_samples_are_enough_for_every_panel(n):
+    few = RegressionScene(Samples([1.0, 2.0][:n], [3.0, 4.0][:n]), "gaussian", 0.5, 1.2)
+    for panel in PANELS:
+        show(panel, few)
+    assert np.isfinite(show(fit, few).curve_f).all()
