@@ -63,6 +63,7 @@ class Result:
     eigen_note: str = ""  # under the eigenvalues: "Re λ > 0 copies"
     d_head: int = 0  # head scene: sizes for the formula card
     d_model: int = 0
+    tokens: tuple[int, ...] = ()  # ids of the rows and columns in token space
     source: object = None  # what the numbers were computed from: equal -> the result is reused
 
 

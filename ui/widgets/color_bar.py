@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from PySide6.QtCore import QRectF, QSize, Qt
 from PySide6.QtGui import QColor, QPainter, QPainterPath, QPaintEvent, QPen
@@ -12,6 +14,18 @@ from .painted import text_width, write
 from .shading import picture
 
 BAR, HEIGHT, GAP = 56, 7, 7
+
+
+def level_text(value: float, with_sign: bool = False) -> str:
+    """Return the value at an end of the bar: two significant digits, a sign if the scale is signed."""
+    size = abs(value)
+    if size == 0 or size >= 10:
+        text = f"{size:.0f}"
+    else:
+        digits = max(0, 1 - math.floor(math.log10(size)))
+        text = f"{size:.{digits}f}".rstrip("0").rstrip(".") if digits < 5 else f"{size:.1g}"
+    sign = "" if size == 0 else "−" if value < 0 else "+" if with_sign else ""
+    return sign + text
 
 
 class ColorBar(QWidget):

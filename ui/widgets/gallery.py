@@ -52,7 +52,7 @@ class Gallery(Painted):
         n, best = max(1, len(self._shapes)), None
         for n_columns in range(1, n + 1):
             n_rows = math.ceil(n / n_columns)
-            step_x = min(STEP, (self.width() - EDGE + 14) / n_columns)
+            step_x = min(LARGEST + 32, self.width() / n_columns)
             side = min(LARGEST, step_x - 12, math.floor((self.height() - 16) / n_rows) - 20)
             if best is None or side > best[2] + 0.5:
                 best = (n_rows, n_columns, max(8.0, side), step_x, max(8.0, side) + 20)
@@ -66,6 +66,13 @@ class Gallery(Painted):
 
     def sizeHint(self) -> QSize:
         return QSize(2 * STEP + EDGE, 320)
+
+    def wanted_width(self, height: int) -> int:
+        """Return the width of two columns of shapes as large as `height` allows; lower ones take three."""
+        if height < 260:
+            return 3 * 70 + EDGE
+        n_rows = math.ceil(max(1, len(self._shapes)) / 2)
+        return 2 * max(STEP, min(LARGEST, math.floor((height - 16) / n_rows) - 20) + 32)
 
     def minimumSizeHint(self) -> QSize:
         return QSize(80, 80)

@@ -168,11 +168,13 @@ def _slanted_margins(data: MatrixData) -> _Margins:
 
 
 def _numbered_margins(data: MatrixData) -> _Margins:
-    return _Margins(_left(data, 10), 36, EDGE, 10)
+    left = _left(data, 10) + (0 if data.row_labels[0].position is not None else 14)
+    return _Margins(left, 36, EDGE, 10)
 
 
 def _few_margins(data: MatrixData) -> _Margins:
-    named = EDGE + LONGEST if data.row_labels else EDGE + 30
+    widest = LONGEST if data.n_rows > MANY else _widest(data.row_labels, 10) + 14
+    named = EDGE + MARK + widest + 7 if data.row_labels else EDGE + 30
     return _Margins(max(named, _corner(data)), 36, EDGE, 10)
 
 

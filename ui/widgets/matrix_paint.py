@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 from PySide6.QtCore import QPointF, QRectF, Qt
 from PySide6.QtGui import QColor, QImage, QPainter, QPen
@@ -82,6 +84,8 @@ def _paint_row_name(painter: QPainter, data: MatrixData, grid: Grid, row: int) -
     chosen, right, y = row == data.row, grid.x - 7, grid.cell(row, 0).center().y()
     if data.row_labels:
         label = data.row_labels[row]
+        if grid.names != "all" and label.position is None:  # columns are numbers: say which name has which
+            label = replace(label, position=row)
         width = min(LONGEST, label_width(label, grid.px, chosen))
         at = QPointF(right - width, y + 0.36 * grid.px)
         paint_label(painter, at, label, px=grid.px, strong=chosen, room=LONGEST)

@@ -125,9 +125,15 @@ class Mosaic(Painted):
         return None
 
     def sizeHint(self) -> QSize:
-        if self._compact:
-            return QSize(52 * max(1, self.n_heads) + EDGE, 200)
-        return QSize(min(92 * max(1, self.n_layers), 276) + EDGE, 320)
+        return QSize(self.wanted_width(320), 320)
+
+    def wanted_width(self, height: int) -> int:
+        """Return the width at which the thumbs are as large as `height` allows."""
+        n_columns = max(1, self.n_heads if self._compact else self.n_layers)
+        tiles = arrange(
+            self.n_layers, self.n_heads, 1e6, height - (CAPTION if self._compact else 0), compact=self._compact
+        )
+        return math.ceil(tiles.x + n_columns * tiles.step_x) + (EDGE if self._compact or not tiles.named else 0)
 
     def minimumSizeHint(self) -> QSize:
         return QSize(80, 80)

@@ -13,7 +13,7 @@ from ..theme import current, diverging_lut, ink_on
 from .painted import text_width, write
 from .shading import levels_of
 
-CELL_WIDTH, CELL_HEIGHT, GAP, TITLE, NAMES = 60, 32, 2, 22, 18
+CELL_WIDTH, CELL_HEIGHT, LOW, GAP, TITLE, NAMES = 60, 32, 19, 2, 22, 18
 
 
 class SmallMatrix(QWidget):
@@ -25,6 +25,7 @@ class SmallMatrix(QWidget):
         self.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Fixed)
         self._values = np.zeros((0, 0))
         self._level = 1.0
+        self._cell_height = CELL_HEIGHT
         self._title = ""
         self._rows: tuple[str, ...] = ()
         self._columns: tuple[str, ...] = ()
@@ -54,13 +55,19 @@ class SmallMatrix(QWidget):
         self.updateGeometry()
         self.update()
 
+    def set_compact(self, compact: bool) -> None:
+        """Make the cells low, or as high as usual."""
+        self._cell_height = LOW if compact else CELL_HEIGHT
+        self.updateGeometry()
+        self.update()
+
     def _left(self) -> float:
         return max((text_width(name, 11, 500) for name in self._rows), default=0.0) + 14
 
     def cell_rect(self, row: int, column: int) -> QRectF:
         """Return where a cell is."""
         x = round(self._left()) + column * (CELL_WIDTH + GAP)
-        return QRectF(x, TITLE + NAMES + row * (CELL_HEIGHT + GAP), CELL_WIDTH, CELL_HEIGHT)
+        return QRectF(x, TITLE + NAMES + row * (self._cell_height + GAP), CELL_WIDTH, self._cell_height)
 
     def sizeHint(self) -> QSize:
         n_rows, n_columns = self._values.shape

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from PySide6.QtCore import QEvent, QPointF, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QResizeEvent
 from PySide6.QtWidgets import QWidget
@@ -48,7 +50,8 @@ class Waterfall(Painted):
 
     def _collapse(self) -> None:
         result = self._result
-        self._rows = () if result is None else tuple(collapse(result, self.n_rows_that_fit()))
+        undefined = result is None or not math.isfinite(result.total)
+        self._rows = () if undefined else tuple(collapse(result, self.n_rows_that_fit()))
         self._hovered = -1
         self._cursor = min(self._cursor, len(self._rows) - 1)
         self.setAccessibleDescription(", ".join(f"{part.name} {signed(part.value)}" for part in self._rows))

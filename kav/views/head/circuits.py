@@ -66,6 +66,7 @@ def compute(spec: Spec, task: Task, last: Result | None = None) -> Result:
         eigen_note="Re λ > 0 looks at its like" if copying is None else "Re λ > 0 copies",
         d_head=model.config.d_head,
         d_model=model.config.d_model,
+        tokens=ids if by_tokens else (),
         source=source,
     )
 

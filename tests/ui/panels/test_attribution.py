@@ -1,0 +1,122 @@
+import pytest
+from PySide6.QtCore import Qt
+
+import kav
+from kav.model.edits import ScaleHead
+from ui.engine import Engine
+from ui.panels.attribution import AttributionPanel
+from ui.session import Session
+
+
+@pytest.fixture(scope="module")
+def bundled():
+    return kav.open_model("bundled")
+
+
+@pytest.fixture
+def session(qtbot, bundled):
+    engine = Engine.inline()
+    session = Session(engine)
+    session.set_model(bundled)
+    yield session
+    engine.close()
+
+
+@pytest.fixture
+def panel(session, qtbot):
+    panel = AttributionPanel(session)
+    qtbot.addWidget(panel)
+    qtbot.addWidget(panel.header)
+    panel.resize(444, 270)
+    panel.show()
+    qtbot.waitUntil(lambda: panel.result is not None)
+    return panel
+
+
+def click_row(qtbot, panel, wanted):
+    index = next(i for i, part in enumerate(panel.bars.rows) if wanted(part))
+    part = panel.bars.rows[index]
+    qtbot.mouseClick(panel.bars, Qt.MouseButton.LeftButton, pos=panel.bars.row_rect(index).center().toPoint())
+    return part
+
+
+def test_the_rows_on_screen_add_up_to_the_logit(panel, session):
+    rows = panel.bars.rows
+    shown = sum(part.value for part in rows if part.kind not in ("source", "other-sources", "total"))
+    selection = session.selection
+    logits = session.trace.logits(-1)
+    target = int(logits.argmax()) if selection.target is None else selection.target
+    assert shown == pytest.approx(float(logits[target]), abs=1e-3)
+    assert rows[-1].value == pytest.approx(shown, abs=1e-9)
+
+
+def test_a_click_on_a_head_selects_it(panel, session, qtbot):
+    part = click_row(qtbot, panel, lambda p: p.kind == "head" and not p.selected)
+    assert (session.selection.layer, session.selection.head) == (part.layer, part.head)
+    selected = next(p for p in panel.bars.rows if p.selected and p.kind == "head")
+    assert selected.name == part.name
+
+
+def test_a_click_on_a_source_selects_its_key(panel, session, qtbot):
+    part = click_row(qtbot, panel, lambda p: p.kind == "source")
+    assert session.selection.key == part.index
+
+
+def test_read_at_is_the_query(panel, session, qtbot):
+    panel.read_at.setFocus()
+    n = session.trace.n_tokens
+    assert panel.read_at.count() == n
+    assert panel.read_at.current() == n - 1
+    qtbot.keyClick(panel.read_at, Qt.Key.Key_Up)
+    assert session.selection.query == n - 2
+    assert panel.result.read_at.position == n - 2
+
+
+def test_predictions_show_the_target_and_a_click_asks_for_another(panel, session, qtbot):
+    panel.picture.setFocus()
+    qtbot.keyClick(panel.picture, Qt.Key.Key_Right)
+    assert panel.predictions.isVisible()
+    assert not panel.bars.isVisible()
+    second = panel.predictions.rows()[1]
+    assert not second.is_target
+    place = panel.predictions.row_rect(1).center().toPoint()
+    qtbot.mouseClick(panel.predictions, Qt.MouseButton.LeftButton, pos=place)
+    assert session.selection.target == second.token
+    assert next(p for p in panel.predictions.rows() if p.is_target).token == second.token
+
+
+def test_edits_leave_outlines_of_before(panel, session):
+    assert all(part.before is None for part in panel.bars.rows)
+    session.put_edit(ScaleHead(0, 0, 0.0))
+    assert panel.bars.rows[-1].before is not None
+    assert panel.bars.rows[-1].before != pytest.approx(panel.bars.rows[-1].value, abs=1e-3)
+
+
+def test_the_regression_scene_shows_shares_that_sum_to_f(panel, session, qtbot):
+    session.set_scene("regression")
+    rows = panel.bars.rows
+    assert {part.kind for part in rows} <= {"sample", "rest", "total"}
+    assert sum(part.value for part in rows[:-1]) == pytest.approx(rows[-1].value, abs=1e-12)
+    assert not panel.picture.isVisible()
+    part = click_row(qtbot, panel, lambda p: p.kind == "sample" and not p.selected)
+    assert session.place.sample == part.index
+    assert next(p for p in panel.bars.rows if p.selected).index == part.index
+
+
+def test_without_support_nothing_is_drawn_and_the_line_says_so(panel, session):
+    session.set_scene("regression")
+    session.set_kernel("uniform")
+    session.set_h(1e-6)
+    session.set_x_query(-100.0)
+    assert panel.bars.rows == ()
+    assert "no sample has weight" in panel.accessibleDescription()
+    assert not panel.grab().isNull()
+
+
+def test_bars_come_back_after_predictions_when_the_scene_changes(panel, session, qtbot):
+    panel.picture.setFocus()
+    qtbot.keyClick(panel.picture, Qt.Key.Key_Right)
+    session.set_scene("regression")
+    assert panel.bars.isVisible()
+    session.set_scene("head")
+    assert panel.predictions.isVisible()

@@ -1,0 +1,218 @@
+"""Where does it look? The smoother matrix of the head (or of the samples), and what can be looked at instead."""
+
+from __future__ import annotations
+
+import math
+from typing import ClassVar
+
+from PySide6.QtCore import QEvent, QObject, QRect, Qt
+from PySide6.QtGui import QAction, QActionGroup
+from PySide6.QtWidgets import QHBoxLayout
+
+from kav.views import attention
+from kav.views.words import Label, Piece, number, share, signed
+
+from ..panel import Panel
+from ..widgets.color_bar import ColorBar, level_text
+from ..widgets.gallery import Gallery
+from ..widgets.inspector import Inspector
+from ..widgets.matrix import MatrixView
+from ..widgets.matrix_layout import MatrixData
+from ..widgets.mosaic import Mosaic
+from ..widgets.segmented import Segmented
+
+WEIGHTINGS = {
+    "head": (("weight", "weight"), ("message", "× message"), ("logits", "in logits")),
+    "compact": (("weight", "weight"), ("logits", "logits")),
+    "regression": (("weight", "weight"), ("logits", "× response")),
+}
+SHADINGS = (("linear", "linear"), ("log", "log"), ("rank", "rank"))
+STAGES = (
+    ("pattern", "Weights, after the softmax"),
+    ("masked", "Scores, masked"),
+    ("scores", "Scores, before the mask"),
+)
+NAVIGATOR = 0.43  # largest share of the width for mosaic or gallery
+
+
+class AttentionPanel(Panel):
+    """One matrix, and the mosaic of heads or the gallery of kernels to choose another."""
+
+    name = "attention"
+    question = "Where does it look?"
+    titles: ClassVar[dict[str, str]] = {"head": "Attention", "regression": "Smoother matrix"}
+    view = attention
+
+    def build(self) -> None:
+        self._stage = "pattern"
+        self.matrix = MatrixView(self.body, name="attention.matrix", label="weights, queries down and keys across")
+        self.mosaic = Mosaic(self.body, name="attention.mosaic")
+        self.gallery = Gallery(self.body, name="attention.gallery")
+        self.inspector = Inspector(self)
+        row = QHBoxLayout(self.body)
+        row.setContentsMargins(0, 0, 0, 0)
+        row.setSpacing(0)
+        row.addWidget(self.matrix, 1)
+        row.addWidget(self.mosaic)
+        row.addWidget(self.gallery)
+        self.body.installEventFilter(self)
+        self._build_footer()
+        self._build_stages()
+        self.matrix.cellActivated.connect(self._on_matrix_cell_activated)
+        self.matrix.cursorMoved.connect(self._on_matrix_cell_activated)
+        self.matrix.cellHovered.connect(self._on_matrix_cell_hovered)
+        self.mosaic.headRequested.connect(self.session.select_head)
+        self.gallery.kernelRequested.connect(self.session.set_kernel)
+
+    def _build_footer(self) -> None:
+        self.weighting = Segmented(
+            WEIGHTINGS["head"],
+            self,
+            name="attention.weighting",
+            label="weighting",
+            tip="What a cell says: the weight, weight × size of the message, or weight × message in logits",
+        )
+        self.shading = Segmented(
+            SHADINGS, self, name="attention.shading", label="shading", tip="How values become colours; rank is per row"
+        )
+        self.bar = ColorBar(self)
+        self.footer.addWidget(self.weighting)
+        self.footer.addWidget(self.shading)
+        self.footer.addStretch(1)
+        self.footer.addWidget(self.bar)
+        for control in (self.weighting, self.shading):
+            control.changed.connect(self._on_control_changed)
+
+    def _build_stages(self) -> None:
+        """Put the stages before the weights into the context menu of the matrix."""
+        self.stages = QActionGroup(self)
+        for key, text in STAGES:
+            action = QAction(text, self, checkable=True, checked=key == self._stage)
+            action.setData(key)
+            action.setObjectName(f"attention.stage.{key}")
+            self.stages.addAction(action)
+            self.matrix.addAction(action)
+        self.matrix.setContextMenuPolicy(Qt.ContextMenuPolicy.ActionsContextMenu)
+        self.stages.triggered.connect(self._on_stages_triggered)
+
+    # --- the three methods of a panel ----------------------------------------------------------------------------
+
+    def spec(self) -> attention.Spec | None:
+        scene = self.session.scene()
+        if scene is None:
+            return None
+        weighting = self.weighting.current()
+        if weighting not in dict(WEIGHTINGS[self._options()]):
+            weighting = "weight"
+        return attention.Spec(scene, weighting, self.shading.current(), self._stage)
+
+    def draw(self, result: attention.Result) -> None:
+        head = result.kind == "head"
+        self.matrix.set_data(
+            MatrixData(
+                result.shade,
+                diverging=result.diverging,
+                visible=None if result.visible.all() else result.visible,
+                row_labels=result.query_labels,
+                column_labels=result.key_labels,
+                row_axis=result.query_axis,
+                column_axis=result.key_axis,
+                row=result.query,
+                column=result.key,
+                row_title=Piece("query ↓" if head else "query x ↓", "query"),
+                column_title=Piece("key →" if head else "key x →", "key"),
+            )
+        )
+        if head:
+            self.mosaic.set_thumbs(result.thumbs, result.layer, result.head)
+            self.mosaic.set_caption(result.role, result.role_text)
+        else:
+            self.gallery.set_shapes(result.gallery, result.kernel)
+        low, high = (level_text(value, result.diverging) for value in result.levels)
+        self.bar.set_range(low, high, diverging=result.diverging)
+        self._share_out()
+
+    def on_compact(self, compact: bool) -> None:
+        self.mosaic.set_compact(compact)
+        self.shading.setVisible(not compact)
+        self.weighting.set_options(WEIGHTINGS[self._options()])
+        self._share_out()
+        self.request()
+
+    def on_scene(self, kind: str) -> None:
+        self.weighting.set_options(WEIGHTINGS[self._options()])
+        self.mosaic.setVisible(kind == "head")
+        self.gallery.setVisible(kind == "regression")
+        self.inspector.dismiss()
+
+    def _options(self) -> str:
+        """Which weightings there are now."""
+        return "regression" if self.session.kind == "regression" else "compact" if self.compact else "head"
+
+    def _share_out(self) -> None:
+        """Give the navigator what it can use, and the matrix the rest."""
+        width, height = self.body.width(), self.body.height()
+        most = round(NAVIGATOR * width)
+        self.mosaic.setFixedWidth(min(self.mosaic.wanted_width(height), most))
+        self.gallery.setFixedWidth(min(self.gallery.wanted_width(height), most))
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        """Share the room anew when the body changes its size."""
+        if watched is self.body and event.type() == QEvent.Type.Resize:
+            self._share_out()
+        return super().eventFilter(watched, event)
+
+    # --- what the person does ------------------------------------------------------------------------------------
+
+    def _on_control_changed(self, key: str) -> None:
+        self.request()
+
+    def _on_stages_triggered(self, action: QAction) -> None:
+        self._stage = action.data()
+        reason = "" if self._stage == "pattern" else "Scores have no weighting or shading: show the weights again first"
+        self.weighting.set_available(reason)
+        self.shading.set_available(reason)
+        self.request()
+
+    def _on_matrix_cell_activated(self, row: int, column: int) -> None:
+        result = self.result
+        if result is None or result.kind != self.session.kind:
+            return
+        if result.kind == "regression":
+            self.session.select_sample(int(result.sample_of_key[column]))
+            if row != result.query:
+                self.session.set_x_query(float(result.query_axis[row]), merge="query")
+        elif row == result.query:
+            self.session.select(key=column)
+        else:
+            # Another query asks another question: what it predicts is again the obvious target.
+            key = column if result.visible[row, column] else None
+            self.session.select(query=row, key=key, target=None, foil=None)
+
+    def _on_matrix_cell_hovered(self, row: int, column: int) -> None:
+        if row < 0 or self.result is None:
+            self.inspector.dismiss()
+            return
+        place = self.matrix.cell_rect(row, column).toAlignedRect()
+        corner = self.matrix.mapToGlobal(place.topLeft())
+        self.inspector.explain(QRect(corner, place.size()), cell_rows(self.result, row, column))
+
+
+def cell_rows(result: attention.Result, row: int, column: int) -> tuple[tuple[str, str, str], ...]:
+    """Return what the inspector says about a cell: query, key, score, weight, and the value that is shown."""
+    score, weight = float(result.scores[row, column]), float(result.weights[row, column])
+    masked = math.isinf(score) and score < 0
+    rows = [
+        ("query", _exact(result.query_labels[row]), ""),
+        ("key", _exact(result.key_labels[column]), ""),
+        ("", "score", "masked" if masked else number(score)),
+        ("", "weight", "none" if masked else share(weight)),
+    ]
+    value = float(result.values[row, column])
+    if not masked and not math.isclose(value, weight) and result.unit != "score":
+        rows.append(("", result.unit or "weight × response", signed(value) if result.diverging else number(value)))
+    return tuple(rows)
+
+
+def _exact(label: Label) -> str:
+    return f"{label}  {label.exact}" if label.exact else str(label)

@@ -1,0 +1,127 @@
+"""What does it move? The logit (or the fit) as a sum of parts, and what the model predicts."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from PySide6.QtWidgets import QStackedLayout
+
+from kav.model.trace import Trace
+from kav.views import attribution
+from kav.views.predictions import token_labels
+from kav.views.words import fixed, number
+
+from ..panel import Panel
+from ..widgets.card import Caption
+from ..widgets.combo import Combo
+from ..widgets.prediction_table import PredictionTable
+from ..widgets.segmented import Segmented
+from ..widgets.waterfall import Waterfall
+
+PICTURES = (("bars", "Bars"), ("predictions", "Predictions"))
+MOST_PLACES = 200  # samples whose x the list of queries offers
+MOST_LAYERS = 7  # of the logit lens in words
+
+
+class AttributionPanel(Panel):
+    """A waterfall of parts; beside it the table of predictions."""
+
+    name = "attribution"
+    question = "What does it move?"
+    titles: ClassVar[dict[str, str]] = {"head": "Attribution", "regression": "Attribution"}
+    view = attribution
+
+    def build(self) -> None:
+        self._labels_of: Trace | None = None
+        self.bars = Waterfall(self.body, name="attribution.bars")
+        self.predictions = PredictionTable(self.body, name="attribution.predictions")
+        self._stack = QStackedLayout(self.body)
+        self._stack.setContentsMargins(0, 0, 0, 0)
+        self._stack.addWidget(self.bars)
+        self._stack.addWidget(self.predictions)
+        self.picture = Segmented(
+            PICTURES, self, name="attribution.picture", label="picture", tip="The sum as bars, or the next tokens"
+        )
+        self.read_at = Combo(
+            parent=self, name="attribution.read_at", label="read at", tip="Where the prediction is read: the query"
+        )
+        self.footer.addWidget(self.picture)
+        self.footer.addStretch(1)
+        self.footer.addWidget(Caption("read at", self))
+        self.footer.addWidget(self.read_at)
+        self.picture.changed.connect(self._on_picture_changed)
+        self.read_at.changed.connect(self._on_read_at_changed)
+        self.bars.partActivated.connect(self._on_bars_part_activated)
+        self.predictions.targetRequested.connect(self._on_predictions_target_requested)
+
+    # --- the three methods of a panel ----------------------------------------------------------------------------
+
+    def spec(self) -> attribution.Spec | None:
+        scene = self.session.scene()
+        return None if scene is None else attribution.Spec(scene)
+
+    def draw(self, result: attribution.Result) -> None:
+        self.bars.set_result(result)
+        self.predictions.set_predictions(result.predictions, lens_text(result))
+        if result.kind == "head":
+            self._offer_tokens(result)
+        else:
+            self._offer_samples(result)
+
+    def on_scene(self, kind: str) -> None:
+        self.picture.setVisible(kind == "head")
+        shown = self.picture.current() if kind == "head" else "bars"
+        self._stack.setCurrentWidget(self.bars if shown == "bars" else self.predictions)
+
+    def _offer_tokens(self, result: attribution.Result) -> None:
+        """Offer every position of the prompt as the query."""
+        trace = self.session.trace
+        if trace is not None and trace is not self._labels_of:
+            self._labels_of = trace
+            self.read_at.set_options([(i, str(label)) for i, label in enumerate(token_labels(trace))])
+        if result.read_at is not None:
+            self.read_at.set_current(result.read_at.position)
+
+    def _offer_samples(self, result: attribution.Result) -> None:
+        """Offer the place of the query and the samples' places."""
+        self._labels_of = None
+        here = self.session.document.x_query
+        x = self.session.document.samples.x
+        places = sorted({float(value) for value in x[:MOST_PLACES]} - {here})
+        now = str(result.read_at) if result.read_at is not None else f"x = {fixed(here)}"
+        self.read_at.set_options([(here, now), *((place, f"x = {fixed(place)}") for place in places)])
+        self.read_at.set_current(here)
+
+    # --- what the person does ------------------------------------------------------------------------------------
+
+    def _on_picture_changed(self, key: str) -> None:
+        self._stack.setCurrentWidget(self.bars if key == "bars" else self.predictions)
+
+    def _on_read_at_changed(self, place: object) -> None:
+        if self.session.kind == "head":
+            self.session.select_query(int(place))
+        else:
+            self.session.set_x_query(float(place))
+
+    def _on_bars_part_activated(self, part: attribution.Part) -> None:
+        if self.result is None or self.result.kind != self.session.kind:
+            return
+        if part.kind == "head":
+            self.session.select_head(part.layer, part.head)
+        elif part.kind == "source":
+            self.session.select(key=part.index)
+        elif part.kind == "sample":
+            self.session.select_sample(part.index)
+
+    def _on_predictions_target_requested(self, token: int) -> None:
+        self.session.select(target=token)
+
+
+def lens_text(result: attribution.Result) -> str:
+    """Return the logit lens in words: the target's log-probability read from the stream before and after layers."""
+    if result.lens is None or result.target is None:
+        return ""
+    n = len(result.lens)
+    shown = range(n) if n <= MOST_LAYERS else [round(i * (n - 1) / (MOST_LAYERS - 1)) for i in range(MOST_LAYERS)]
+    values = " → ".join(number(float(result.lens[i])) for i in shown)
+    return f"log-probability of {result.target.shown} through the layers: {values}"
