@@ -19,8 +19,8 @@ _KINDS = {
     "key": ("key", 2.0),
     "target": ("target", 2.3),
     "direct": ("direct", 3.2),
-    "rerun": ("ink", 3.4),
-    "tangent": ("muted", 3.4),
+    "rerun": ("ink", 4.0),
+    "tangent": ("muted", 4.0),
     "response": ("ctrl", 1.4),
     "weight": ("ctrl", 3.0),
     "curve": ("query", 3.2),
@@ -83,14 +83,16 @@ def _fill(kind: str) -> Callable[[QPainter, QPointF, float, QColor], None]:
     return paint
 
 
-def _line(width: float, dashes: list[float] | None = None) -> Callable[[QPainter, QPointF, float, QColor], None]:
+def _line(
+    width: float, half: float, dashes: list[float] | None = None
+) -> Callable[[QPainter, QPointF, float, QColor], None]:
     def paint(painter: QPainter, at: QPointF, r: float, color: QColor) -> None:
         pen = QPen(color, width, Qt.PenStyle.SolidLine, Qt.PenCapStyle.FlatCap)
         if dashes:
             pen.setDashPattern([dash / width for dash in dashes])
         painter.setPen(pen)
-        half = 1.6 * r
-        painter.drawLine(QPointF(at.x() - half, at.y()), QPointF(at.x() + half, at.y()))
+        reach = QPointF(half * r, 0)
+        painter.drawLine(at - reach, at + reach)
 
     return paint
 
@@ -145,9 +147,9 @@ _SHAPES: dict[str, Callable[[QPainter, QPointF, float, QColor], None]] = {
     "query": _fill("query"),
     "key": _fill("key"),
     "target": _fill("target"),
-    "direct": _line(2.0),
-    "rerun": _line(2.6),
-    "tangent": _line(1.8, [5.0, 4.0]),
+    "direct": _line(2.0, 1.6),
+    "rerun": _line(2.6, 2.0),
+    "tangent": _line(1.8, 2.0, [5.0, 4.0]),
     "response": _response,
     "weight": _weight,
     "curve": _curve,

@@ -5,11 +5,8 @@ Own widgets paint themselves; this covers what Qt draws: menus, push buttons, li
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from string import Template
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from .theme import Theme
 
 _SHEET = Template("""
 QMainWindow, QDialog { background: $window; }
@@ -61,8 +58,6 @@ QScrollBar::add-page, QScrollBar::sub-page { background: transparent; }
 """)
 
 
-def style_sheet(theme: Theme) -> str:
-    """Return the style sheet of a theme."""
-    from .theme import colours, ink_on
-
-    return _SHEET.substitute(colours(theme), onquery=ink_on(theme.query).name())
+def style_sheet(colours: Mapping[str, str]) -> str:
+    """Return the style sheet of a table of colours: the tokens of a theme, and `onquery` for text on `query`."""
+    return _SHEET.substitute(colours)

@@ -112,8 +112,7 @@ def apply(app: QApplication, name: str) -> Theme:
         app.setStyle("Fusion")
     app.setFont(font(12))
     app.setPalette(palette(theme))
-    # A style sheet that is equal to the old one is not applied again, so switching twice costs nothing.
-    app.setStyleSheet(style_sheet(theme))
+    app.setStyleSheet(style_sheet({**colours(theme), "onquery": ink_on(theme.query).name()}))
     QToolTip.setFont(font(11))
     QToolTip.setPalette(palette(theme))
     return theme

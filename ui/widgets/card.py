@@ -19,7 +19,7 @@ from .drawing import baseline, draw_text, focus_ring, text_width
 from .icon_button import IconButton
 from .reading_line import ReadingLine
 
-RADIUS, PADDING, HEADER, FOOTER, EDGE = 8, 14, 52, 40, 3
+RADIUS, PADDING, HEADER, FOOTER, EDGE = 8, 14, 54, 40, 3
 
 
 class TitleTab(QAbstractButton):
@@ -46,7 +46,7 @@ class TitleTab(QAbstractButton):
         is_open = self._alone or self.isChecked()
         f = font(15, 600) if is_open else font(13, 500)
         ink = theme.ink if is_open or self.underMouse() else theme.text2
-        draw_text(painter, 0, baseline(self.height() / 2 - 0.5, font(15, 600)), self.text(), f, ink)
+        draw_text(painter, 0, baseline(self.height() / 2, font(15, 600)), self.text(), f, ink)
         if is_open and not self._alone:
             painter.fillRect(QRectF(0, self.height() - 2, self.width(), 2), QColor(theme.ink))
         if self.hasFocus():
@@ -85,13 +85,13 @@ class CardHeader(QWidget):
         top = QHBoxLayout()
         top.setSpacing(0)
         top.addLayout(self._titles)
-        top.addSpacing(9)
+        top.addSpacing(7)
         top.addWidget(self._panel, 0, Qt.AlignmentFlag.AlignBottom)
         top.addStretch(1)
         for button in (self.formula, self.maximise, self.menu):
             top.addWidget(button)
         layout = QVBoxLayout(self)
-        layout.setContentsMargins(PADDING, 8, 8, 4)
+        layout.setContentsMargins(PADDING + 1, 9, 9, 5)
         layout.setSpacing(0)
         layout.addLayout(top)
         layout.addWidget(self.reading)
@@ -210,18 +210,18 @@ class CardFooter(QWidget):
         self.setObjectName(name)
         self.setFixedHeight(FOOTER)
         self.row = QHBoxLayout(self)
-        self.row.setContentsMargins(PADDING - 1, 1, PADDING - 1, 0)
+        self.row.setContentsMargins(PADDING, 1, PADDING, 0)
         self.row.setSpacing(8)
 
     def add(self, widget: QWidget, stretch: int = 0) -> QWidget:
         """Add a control and return it."""
-        self.row.addWidget(widget, stretch, Qt.AlignmentFlag.AlignVCenter)
+        self.row.addWidget(widget, stretch)
         return widget
 
     def add_caption(self, text: str) -> Caption:
         """Add a caption before the next control and return it."""
         caption = Caption(text, self)
-        self.row.addWidget(caption, 0, Qt.AlignmentFlag.AlignVCenter)
+        self.row.addWidget(caption)
         return caption
 
     def add_space(self, px: int) -> None:

@@ -13,7 +13,7 @@ from .control import Control
 from .drawing import baseline, box, draw_text, focus_ring, text_width
 from .icon_button import paint_icon
 
-HEIGHT, HATCH, CLOSE = 28, 14, 28
+HEIGHT, HATCH, CLOSE = 28, 14, 24
 
 
 class EditedChip(Control):
@@ -41,7 +41,7 @@ class EditedChip(Control):
         return self._edits[0] if len(self._edits) == 1 else f"{len(self._edits)} edits"
 
     def sizeHint(self) -> QSize:
-        words = text_width("EDITED", font(11, 700)) + 9 + text_width(self.text(), font(12, 500))
+        words = text_width("EDITED", font(11, 700)) + 8 + text_width(self.text(), font(12, 500))
         return QSize(round(HATCH + words + 4 + CLOSE), HEIGHT)
 
     def minimumSizeHint(self) -> QSize:
@@ -97,9 +97,9 @@ class EditedChip(Control):
         middle = rect.center().y()
         x = draw_text(painter, HATCH, baseline(middle, f), "EDITED", f, theme.onedit)
         f = font(12, 500)
-        draw_text(painter, x + 9, baseline(middle, f), self.text(), f, theme.onedit)
+        draw_text(painter, x + 8, baseline(middle, f), self.text(), f, theme.onedit)
         cross = QRectF(0, 0, 14, 14)
-        cross.moveCenter(self.close_rect().center())
+        cross.moveCenter(self.close_rect().center() - QPointF(1, 0))
         paint_icon(painter, "close", cross, theme.onedit)
         if self.ringed:
             focus_ring(painter, rect)
@@ -111,8 +111,8 @@ class EditedChip(Control):
         clip.addRoundedRect(rect, 6, 6)
         painter.setClipPath(clip)
         ink = QColor(current().onedit)
-        ink.setAlphaF(0.38)
-        painter.setPen(QPen(ink, 2.4))
-        for x in (1.0, 7.5):
+        ink.setAlphaF(0.28)
+        painter.setPen(QPen(ink, 3))
+        for x in (0.0, 8.0):
             painter.drawLine(QPointF(x - 3, HEIGHT + 1), QPointF(x + 7, -1))
         painter.restore()

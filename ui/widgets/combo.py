@@ -13,7 +13,7 @@ from .control import describe, set_available
 from .drawing import baseline, box, draw_text, focus_ring, shown, text_width
 from .icon_button import paint_icon
 
-HEIGHT, PADDING, ARROW = 26, 10, 14
+HEIGHT, PADDING, ARROW = 26, 10, 13
 
 
 class Combo(QComboBox):
@@ -38,7 +38,8 @@ class Combo(QComboBox):
         self.setFixedHeight(HEIGHT)
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Fixed)
-        self.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToContents)
+        # AdjustToContents resizes the box behind the layout's back 20 ms later, over its neighbours.
+        self.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
         self.activated.connect(self._on_self_activated)
         self.set_options(options)
 
@@ -103,7 +104,7 @@ class Combo(QComboBox):
             shown(self.currentText()), Qt.TextElideMode.ElideRight, rect.width() - 2 * PADDING - ARROW
         )
         draw_text(painter, PADDING, baseline(rect.center().y(), self.font()), text, self.font(), ink)
-        arrow = QRectF(rect.right() - ARROW - 7, rect.center().y() - ARROW / 2, ARROW, ARROW)
+        arrow = QRectF(rect.right() - ARROW - 4, rect.center().y() - ARROW / 2, ARROW, ARROW)
         paint_icon(painter, "chevron", arrow, theme.text2 if on else theme.disabled)
         if self.hasFocus():
             focus_ring(painter, rect)

@@ -15,7 +15,7 @@ from ..theme import current, font
 from .control import Control
 from .drawing import baseline, box, draw_text, focus_ring, text_width
 
-WIDTH, NAME, NOTE, BREAK, LEFT, TEXT = 196, 18, 16, 12, 8, 30
+WIDTH, NAME, NOTE, BREAK, LEFT, TEXT, RIGHT = 196, 18, 16, 12, 1, 22, 182
 # A rule stands between what is asked, what is observed, and what comes out.
 _GROUPS = {"query": 0, "kernel": 0, "curve": 0, "key": 1, "response": 1, "weight": 1, "prediction": 2, "effective": 2}
 
@@ -88,10 +88,10 @@ class Correspondence(Control):
         previous = None
         for row, rect in zip(self._rows, self.row_rects(), strict=True):
             if previous is not None and rect.top() > previous:
-                painter.fillRect(QRectF(0, round(previous + BREAK / 2) - 1, WIDTH - 12, 1), QColor(theme.border))
+                painter.fillRect(QRectF(0, round(previous + BREAK / 2) - 1, RIGHT + 1, 1), QColor(theme.grid))
             previous = rect.bottom()
             if row.key == self._over:
-                box(painter, rect.adjusted(0, 0, -8, 0), fill=theme.hover, radius=4)
+                box(painter, rect.adjusted(0, 0, RIGHT + 4 - WIDTH, 0), fill=theme.hover, radius=4)
             self._paint_row(painter, row, rect)
         if self.ringed:
             focus_ring(painter, QRectF(self.rect()))
@@ -100,11 +100,10 @@ class Correspondence(Control):
         theme = current()
         middle = rect.top() + NAME / 2
         f, strong = font(12), font(12, 600)
-        paint_mark(painter, row.mark, LEFT + 6, middle, 4.7)
+        paint_mark(painter, row.mark, LEFT + 6, middle, 4.5)
         draw_text(painter, TEXT, baseline(middle, f), row.name, f, theme.text2)
         ink = getattr(theme, row.role) if row.role in ("error", "muted") else theme.ink
-        right = WIDTH - 14
-        draw_text(painter, right - text_width(row.value, strong), baseline(middle, f), row.value, strong, ink)
+        draw_text(painter, RIGHT - text_width(row.value, strong), baseline(middle, f), row.value, strong, ink)
         if row.note:
             base = baseline(rect.top() + NAME + NOTE / 2 - 1, font(11))
             draw_text(painter, TEXT, base, row.note, font(11), theme.muted)

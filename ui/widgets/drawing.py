@@ -79,7 +79,9 @@ def label_runs(label: Label, *, px: int, weight: int, small: int) -> list[Run]:
     theme = current()
     runs = []
     if label.position is not None:
-        runs.append(Run(f"{label.position} ", font(small), QColor(theme.text2 if small >= 12 else theme.muted)))
+        gap = "\u2002" if small >= 12 else " "  # an en space where figures are as high as the text
+        ink = QColor(theme.text2 if small >= 12 else theme.muted)
+        runs.append(Run(f"{label.position}{gap}", font(small), ink))
     text = ("…" if label.joined else "") + label.text
     runs.append(Run(shown(text), font(px, weight), QColor(theme.ink)))
     return runs

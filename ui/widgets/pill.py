@@ -17,7 +17,8 @@ from .control import Control
 from .drawing import Run, baseline, box, focus_ring, label_runs, paint_runs, runs_width, shown, text_width
 from .icon_button import paint_icon
 
-HEIGHT, PADDING, GAP, CHEVRON, MARK_R = 28, 10, 8, 12, 4.8
+HEIGHT, PADDING, GAP, CHEVRON, MARK_R = 28, 10, 7, 14, 4.5
+TAIL = 25  # gap, chevron and padding after the value
 _TINTS = {"query": "qtint", "key": "ktint", "target": "ttint"}
 
 
@@ -82,11 +83,11 @@ class Pill(Control):
         return bool(self._caption) and not (self._compact and self._role)
 
     def sizeHint(self) -> QSize:
-        width = 2 * PADDING - 1 + runs_width(self._runs()) + GAP - 2 + CHEVRON
+        width = PADDING + runs_width(self._runs()) + TAIL
         if self._has_caption():
-            width += text_width(self._caption, font(12)) + GAP
+            width += text_width(self._caption, font(12)) + GAP + 1
         if self._role:
-            width += mark_width(self._role, MARK_R) + GAP - 1
+            width += mark_width(self._role, MARK_R) + GAP
         return QSize(min(round(width), 240), HEIGHT)
 
     def minimumSizeHint(self) -> QSize:
@@ -115,13 +116,13 @@ class Pill(Control):
         base = baseline(middle, font(13, 600))
         if self._has_caption():
             caption = [Run(self._caption, font(12), QColor(theme.text2 if on else theme.disabled))]
-            x = paint_runs(painter, caption, x, base) + GAP
+            x = paint_runs(painter, caption, x, base) + GAP + (0 if self._role else 1)
         if self._role:
             width = mark_width(self._role, MARK_R)
             paint_mark(painter, self._role, x + width / 2, middle, MARK_R, QColor(edge if on else theme.disabled))
-            x += width + GAP - 1
-        paint_runs(painter, self._runs(), x, base, rect.right() - PADDING - CHEVRON - 2)
-        arrow = QRectF(rect.right() - CHEVRON - PADDING + 2, middle - CHEVRON / 2, CHEVRON, CHEVRON)
+            x += width + GAP
+        paint_runs(painter, self._runs(), x, base, rect.right() - TAIL + 1)
+        arrow = QRectF(rect.right() - CHEVRON - 6, middle - CHEVRON / 2, CHEVRON, CHEVRON)
         paint_icon(painter, "chevron", arrow, theme.text2 if on else theme.disabled)
         if self.ringed or (self.hovered and self._role and on):
             self._paint_edge(painter, rect, edge)

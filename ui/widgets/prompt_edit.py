@@ -9,7 +9,7 @@ from PySide6.QtWidgets import QHBoxLayout, QLineEdit, QStackedLayout, QWidget
 from ..theme import font
 from .control import describe
 from .icon_button import IconButton
-from .token_strip import TokenStrip
+from .token_strip import CHIP, TokenStrip
 
 
 class PromptEdit(QWidget):
@@ -38,7 +38,8 @@ class PromptEdit(QWidget):
         layout = QHBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.setSpacing(9)
-        layout.addWidget(self.pencil)
+        self.pencil.setFixedHeight(CHIP + 8)  # its middle is that of the chips
+        layout.addWidget(self.pencil, 0, Qt.AlignmentFlag.AlignBottom)
         layout.addWidget(place, 1)
         self.pencil.clicked.connect(self._on_pencil_clicked)
         self.line.textEdited.connect(self._on_line_edited)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 from PySide6.QtCore import QRectF, QSize, Qt, Signal
@@ -59,7 +60,7 @@ class Segmented(Control):
         """Return the place of each option."""
         rects, x = [], float(INSET)
         for _, text in self._options:
-            width = round(text_width(text, font(12, 500))) + 2 * PADDING
+            width = math.ceil(text_width(text, font(12, 500))) + 2 * PADDING + 1
             rects.append(QRectF(x, INSET, width, HEIGHT - 2 * INSET))
             x += width
         return rects

@@ -28,7 +28,7 @@ from .drawing import baseline, box, draw_text, focus_ring, shown, text_width
 from .icon_button import paint_icon
 
 HEIGHT, TOP, CHIP = 42, 8, 30
-GAP, PADDING, JOINED = 3, 7, 5
+GAP, PADDING, JOINED = 3, 6.5, 5
 ARROW = 22  # width of the arrow that scrolls a strip too wide for its place
 
 
@@ -184,7 +184,7 @@ class TokenStrip(Control):
         query, key = index == self._query, index == self._key
         if query or key:
             fill, edge = (theme.qtint, theme.query) if query else (theme.ktint, theme.key)
-            box(painter, rect, fill=fill, border=edge, width=2)
+            box(painter, rect, fill=fill, border=edge, width=1.6)
         else:
             self._paint_plain(painter, index, rect)
         f = self._font(index)

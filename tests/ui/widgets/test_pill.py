@@ -1,0 +1,93 @@
+import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtGui import QColor
+
+from kav.views.words import Label
+from ui import theme
+from ui.widgets.choices import SHOWN, Choices
+from ui.widgets.pill import Pill
+
+TOKENS = [(0, "0 ‹bos›"), (1, "1 Jerusalem"), (2, "2 Willoughby"), (13, "13 Pharaoh")]
+
+
+@pytest.fixture
+def pill(qtbot):
+    widget = Pill("Query", role="query", name="selection.query")
+    qtbot.addWidget(widget)
+    widget.set_options(TOKENS)
+    widget.set_value(Label("Pharaoh", 13), 13)
+    widget.resize(widget.sizeHint())
+    widget.show()
+    return widget
+
+
+def popup(pill):
+    return pill.findChild(Choices)
+
+
+def test_click_opens_the_list_on_the_current_row(qtbot, pill):
+    qtbot.mouseClick(pill, Qt.MouseButton.LeftButton)
+    assert popup(pill).isVisible()
+    assert popup(pill).list.currentItem().text() == "13 Pharaoh"
+    popup(pill).hide()
+
+
+def test_typing_narrows_and_enter_chooses(qtbot, pill):
+    said = []
+    pill.activated.connect(said.append)
+    qtbot.keyClick(pill, Qt.Key.Key_Down)
+    qtbot.keyClicks(popup(pill).search, "will")
+    assert popup(pill).list.count() == 1
+    qtbot.keyClick(popup(pill).search, Qt.Key.Key_Return)
+    assert said == [2]
+    assert not popup(pill).isVisible()
+
+
+def test_arrows_move_through_the_list_while_typing(qtbot, pill):
+    said = []
+    pill.activated.connect(said.append)
+    pill.open()
+    qtbot.keyClick(popup(pill).search, Qt.Key.Key_Up)
+    qtbot.keyClick(popup(pill).search, Qt.Key.Key_Return)
+    assert said == [2]
+
+
+def test_text_without_a_row_is_handed_on(qtbot, pill):
+    with qtbot.waitSignal(pill.typed) as caught:
+        pill.open()
+        qtbot.keyClicks(popup(pill).search, " 0.33 ")
+        qtbot.keyClick(popup(pill).search, Qt.Key.Key_Return)
+    assert caught.args == ["0.33"]
+
+
+def test_escape_closes_without_a_choice(qtbot, pill):
+    pill.activated.connect(lambda key: pytest.fail("nothing was chosen"))
+    pill.open()
+    qtbot.keyClick(popup(pill), Qt.Key.Key_Escape)
+    assert not popup(pill).isVisible()
+
+
+def test_long_vocabulary_shows_a_first_part_and_finds_the_rest(qtbot, pill):
+    pill.set_options([(i, f"token{i}") for i in range(50_000)])
+    pill.open()
+    assert popup(pill).list.count() == SHOWN
+    qtbot.keyClicks(popup(pill).search, "n49999")
+    assert popup(pill).list.count() == 1
+    popup(pill).hide()
+
+
+def test_compact_pill_drops_its_caption_only_if_it_has_a_mark(qtbot, pill):
+    wide = pill.sizeHint().width()
+    pill.set_compact(True)
+    assert pill.sizeHint().width() < wide - 30
+    head = Pill("Head")
+    qtbot.addWidget(head)
+    head.set_value("1.1")
+    wide = head.sizeHint().width()
+    head.set_compact(True)
+    assert head.sizeHint().width() == wide
+
+
+def test_pill_is_tinted_in_its_role_and_named_for_screen_readers(pill):
+    assert pill.grab().toImage().pixelColor(5, 14) == QColor(theme.LIGHT.qtint)
+    assert pill.accessibleName() == "Query 13 Pharaoh"
