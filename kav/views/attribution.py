@@ -100,7 +100,7 @@ def _rest(parts: list[Part]) -> Part:
     befores = [part.before for part in parts if part.before is not None]
     return Part(
         "rest",
-        f"{len(parts)} smaller parts",
+        f"{len(parts)} {'other samples' if parts[0].kind == 'sample' else 'smaller parts'}",
         math.fsum(part.value for part in parts),
         0.0,
         before=math.fsum(befores) if len(befores) == len(parts) else None,

@@ -125,16 +125,19 @@ print(f"{{curve.metric}} {{as_it_runs:.3f}}, removed {{removed:.3f}}, direct lin
 
 _WEIGHT_SCRIPT = """
 doses = np.linspace(-1, 3, 81)
-others = weights.copy()
-others[sample] = kav.smoother_matrix(x, [x_query], h, kernel)[0, sample]
-raw = kav.smoother_matrix(x, [x_query], h, kernel)[0] * np.where(np.arange(len(x)) == sample, 1, scale)
-response = np.array([(raw @ y + (d - 1) * raw[sample] * y[sample]) / (raw.sum() + (d - 1) * raw[sample]) for d in doses])
+scale[sample] = 1.0
+raw = kav.smoother_matrix(x, [x_query], h, kernel)[0] * scale
+more = (doses - 1) * raw[sample]
+response = (raw @ y + more * y[sample]) / (raw.sum() + more)  # renormalised
 removed, as_it_runs = np.interp([0, 1], doses, response)
 print(f"f({x_query:g}) {as_it_runs:.3f}, without sample {sample} {removed:.3f}")
 """
 
 _RESPONSE_SCRIPT = """
 doses = np.linspace(-1, 3, 81)
+scale[sample] = 1.0
+weights = kav.smoother_matrix(x, [x_query], h, kernel)[0] * scale
+weights = weights / weights.sum()
 response = weights @ y + (doses - 1) * weights[sample] * y[sample]
 removed, as_it_runs = np.interp([0, 1], doses, response)
 print(f"f({x_query:g}) {as_it_runs:.3f}, response of sample {sample} at 0: {removed:.3f}")

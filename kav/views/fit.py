@@ -11,7 +11,7 @@ from kav.task import Task
 from kav.views.formulas import FormulaRow, shape
 from kav.views.scene import RegressionScene, Scene, as_head, resolve
 from kav.views.scripts import head_setup, regression_setup
-from kav.views.words import Label, Mark, Piece, Reading, Role, number, share, signed, token_pieces
+from kav.views.words import Label, Mark, Piece, Reading, Role, fixed, number, share, signed, token_pieces
 
 
 @dataclass(frozen=True)
@@ -157,7 +157,7 @@ def _head_card(result: Result, n: int) -> tuple[FormulaRow, ...]:
     key, points = result.selected, result.points
     product = float(points.weight[key] * points.y[key])
     others = int(points.visible.sum()) - int(points.visible[key])
-    numbers = f"   s {number(points.x[key])}   α {share(points.weight[key])}   y {signed(points.y[key])}"
+    numbers = f"   s {fixed(points.x[key])}   α {share(points.weight[key])}   y {signed(points.y[key])}"
     return (
         FormulaRow((Piece("αⱼ", strong=True), Piece(" = exp(sⱼ) / Σ exp(sⱼ)")), shape(n)),
         FormulaRow(

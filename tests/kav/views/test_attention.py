@@ -1,0 +1,140 @@
+"""The matrix shows the model's own numbers, and no shading hides or invents a cell."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+
+import kav
+from kav.circuits.head_scores import prompt_roles
+from kav.model.edits import MaskKeys, ScaleHead
+from kav.task import Task
+from kav.views import attention
+from kav.views.scene import resolve
+from kav.views.shading import level, pool, shade
+from kav.views.words import plain, share
+from tests.kav.model_factory import tiny_model
+
+
+def _compute(scene, last=None, **controls):
+    return attention.compute(attention.Spec(scene, **controls), Task(), last)
+
+
+def test_weights_are_the_models_pattern(any_scene):
+    made = any_scene()
+    result = _compute(made)
+    np.testing.assert_allclose(result.values, made.trace.pattern(1, 2), atol=1e-7)
+    assert result.levels == (0.0, 1.0)
+    np.testing.assert_array_equal(result.visible, np.isfinite(made.trace.scores(1, 2)))
+
+
+@pytest.mark.parametrize("edits", [(), (ScaleHead(1, 2, 0.4),), (ScaleHead(1, 2, 0.4, "mean"),)])
+def test_logit_weighting_of_a_row_sums_to_the_heads_contribution(any_scene, edits):
+    made = any_scene(*edits)
+    result = _compute(made, weighting="logits")
+    assert (result.unit, result.diverging) == ("logits", True)
+    for query in range(made.trace.n_tokens):
+        expected = kav.attribution(made.trace, query, 7).heads[1, 2]
+        assert result.values[query].sum() == pytest.approx(expected, abs=1e-4)
+
+
+def test_message_weighting_is_the_length_of_what_is_moved(any_scene):
+    made = any_scene()
+    model, kv_head = made.trace.model, made.trace.model.config.kv_head(2)
+    messages = made.trace.layers[1].v[kv_head] @ model.weights.blocks[1].W_O[2]
+    expected = made.trace.pattern(1, 2) * np.linalg.norm(messages, axis=-1)
+    np.testing.assert_allclose(_compute(made, weighting="message").values, expected, rtol=1e-4)
+
+
+def test_unmasked_scores_have_no_excluded_cell_and_masked_ones_have(scene):
+    assert _compute(scene(), stage="scores").visible.all()
+    assert not _compute(scene(), stage="masked").visible.all()
+
+
+@pytest.mark.parametrize("shading", ["linear", "log", "rank"])
+@pytest.mark.parametrize("weighting", ["weight", "message", "logits"])
+def test_everything_drawn_is_finite_and_in_range(scene, weighting, shading):
+    result = _compute(scene(MaskKeys(1, 0, tuple(range(16)), (3,))), weighting=weighting, shading=shading)
+    for array in (result.values, result.shade, result.weights):
+        assert np.isfinite(array).all()
+    assert (np.abs(result.shade) <= 1).all()
+    assert (result.shade[~result.visible] == 0).all()
+
+
+@given(arrays(float, (5, 7), elements=st.floats(0, 1)), st.sampled_from(["linear", "log", "rank"]))
+def test_shading_keeps_the_order_of_a_row_and_zero(values, shading):
+    visible = np.ones(values.shape, bool)
+    shades = shade(values, visible, shading=shading, top=level(values, visible, diverging=False))
+    for row, shaded in zip(values, shades, strict=True):
+        order = np.argsort(row, kind="stable")
+        assert (np.diff(shaded[order]) >= -1e-12).all()
+    assert shading == "rank" or (shades[values == 0] == 0).all()
+
+
+def test_rank_shading_ends_at_one_in_every_row(scene):
+    result = _compute(scene(), shading="rank")
+    np.testing.assert_allclose(result.shade.max(axis=1), 1.0)
+
+
+@given(arrays(float, (9, 13), elements=st.floats(0, 1)), st.integers(1, 20))
+def test_pooling_keeps_the_largest_cell(cells, most):
+    small = pool(cells, most)
+    assert max(small.shape) <= max(most, 1) or max(small.shape) <= 13
+    assert small.max() == cells.max()
+    assert small.shape == (min(9, most), min(13, most))
+
+
+def test_every_head_has_a_thumbnail_with_its_role(scene):
+    result = _compute(scene(ScaleHead(0, 0, 0.0)))
+    assert [len(row) for row in result.thumbs] == [4, 4]
+    assert [(t.layer, t.head) for row in result.thumbs for t in row if t.edited] == [(0, 0)]
+    assert result.thumbs[0][0].role == "previous"
+
+
+def test_default_head_is_called_an_induction_head(scene):
+    result = _compute(scene())
+    score = prompt_roles(scene().trace)[1][0].score
+    assert result.role == "induction"
+    assert result.role_text == f"prefix matching {share(score)} on this prompt"
+
+
+def test_thumbnails_of_the_same_run_are_reused(scene):
+    made = scene()
+    one = _compute(made)
+    assert _compute(made, one, shading="log").thumbs is one.thumbs
+    assert _compute(scene(), one).thumbs is not one.thumbs
+
+
+def test_thumbnails_of_a_long_prompt_stay_small_and_keep_a_peak():
+    model = tiny_model(n_ctx=400)
+    trace = kav.run(model, model.tokens([(7 * i) % 31 for i in range(300)]))
+    made = kav.views.scene.HeadScene(trace, kav.views.scene.Selection())
+    for row in _compute(made).thumbs:
+        for thumb in row:
+            assert thumb.cells.shape == (64, 64)
+            assert thumb.cells[-1].max() == pytest.approx(trace.pattern(thumb.layer, thumb.head)[-1].max(), abs=1e-6)
+
+
+def test_reading_line_marks_query_and_key(scene):
+    made = scene()
+    weight = share(float(made.trace.pattern(1, 0)[-1, 4]))
+    assert plain(_compute(made).reading) == f"Head 1.0 at ▼ 15 green looks at ● 4 carriage ({weight})"
+
+
+def test_reading_line_of_an_edited_run_says_where_it_looked(scene):
+    made = scene(ScaleHead(0, 0, 0.0))
+    row = made.trace.pattern(1, 0)[-1]
+    best = int(row.argmax())
+    was = share(float(made.base.pattern(1, 0)[-1, 4]))
+    label = f"{best} {made.trace.tokens.labels[best]}"
+    assert best != resolve(made).key
+    expected = f"Head 1.0 at ▼ 15 green looks at {label} ({share(float(row[best]))}), was 4 carriage ({was})"
+    assert plain(_compute(made).reading) == expected
+
+
+def test_a_row_without_visible_keys_is_said_to_look_at_nothing(scene):
+    result = _compute(scene(MaskKeys(1, 0, tuple(range(16)))))
+    assert plain(result.reading).endswith("looks at nothing: every key is masked")
