@@ -30,7 +30,6 @@ class MatrixView(Painted):
     def __init__(self, parent: QWidget | None = None, *, name: str = "", label: str = "matrix") -> None:
         super().__init__(parent, name=name, label=label)
         self._data: MatrixData | None = None
-        self._levels = None
         self._image: QImage | None = None
         self._image_key: tuple[object, ...] | None = None
         self._hovered: tuple[int, int] | None = None
@@ -46,7 +45,6 @@ class MatrixView(Painted):
         """Show a matrix; None shows nothing. A new selection on the same shade costs no new image."""
         old = self._data
         if old is None or data is None or data.shade is not old.shade or data.visible is not old.visible:
-            self._levels = None if data is None else levels_of(data.shade, data.diverging)
             self._image_key = None
         self._data = data
         if self._hovered and (data is None or not self._inside(*self._hovered)):
@@ -112,9 +110,10 @@ class MatrixView(Painted):
         key = (n_rows, n_columns, theme.name)
         if self._image is None or key != self._image_key:
             visible = data.visible
-            levels = pooled(self._levels, n_rows, n_columns, data.diverging)
+            shade = pooled(data.shade, n_rows, n_columns, data.diverging)
             if visible is not None:
-                visible = pooled(visible.astype("uint8"), n_rows, n_columns) > 0
+                visible = pooled(visible, n_rows, n_columns)
+            levels = levels_of(shade, data.diverging)
             self._image = picture(levels, diverging=data.diverging, visible=visible)
             self._image_key = key
         return self._image

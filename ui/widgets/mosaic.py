@@ -217,7 +217,7 @@ class Mosaic(Painted):
         key = (thumb.layer, thumb.head, side, current().name)
         if key not in self._images:
             # Small weights stay visible in a thumb: weight ** 0.7.
-            levels = pooled(levels_of(thumb.cells.clip(0) ** 0.7, False), side, side)
+            levels = levels_of(pooled(thumb.cells, side, side).clip(0) ** 0.7, False)
             self._images[key] = picture(levels)
         return self._images[key]
 

@@ -1,6 +1,6 @@
 """From values in [0, 1] or [-1, 1] to an image: 256 levels, pooling that keeps peaks, and the theme's colours.
 
-A matrix of 4096 x 4096 is quantised once and pooled once per size, so that painting it costs what its pixels cost.
+A matrix of 4096 x 4096 is pooled once per size, so that painting it costs what its pixels cost.
 """
 
 from __future__ import annotations
@@ -23,28 +23,33 @@ def levels_of(shade: np.ndarray, diverging: bool) -> np.ndarray:
     return np.clip(np.rint(scaled), 0, 255).astype(np.uint8)
 
 
-def pooled(levels: np.ndarray, n_rows: int, n_columns: int, diverging: bool = False) -> np.ndarray:
-    """Return at most (n_rows, n_columns) levels, each the one farthest from zero of the cells that fall together."""
-    rows, columns = _starts(levels.shape[0], n_rows), _starts(levels.shape[1], n_columns)
-    if rows is None and columns is None:
-        return levels
-    high = _reduced(np.maximum, levels, rows, columns)
+def pooled(cells: np.ndarray, n_rows: int, n_columns: int, diverging: bool = False) -> np.ndarray:
+    """Return at most (n_rows, n_columns) cells, each the one farthest from zero of those that fall together.
+
+    Without `diverging` that is the largest.
+    """
+    if cells.shape[0] <= n_rows and cells.shape[1] <= n_columns:
+        return cells
+    high = _reduced(np.fmax, cells, n_rows, n_columns)
     if not diverging:
         return high
-    low = _reduced(np.minimum, levels, rows, columns)
-    stronger = _ZERO - low.astype(np.int16) > high.astype(np.int16) - _ZERO
-    return np.where(stronger, low, high)
+    low = _reduced(np.fmin, cells, n_rows, n_columns)
+    return np.where(-low > high, low, high)
 
 
-def _starts(n: int, wanted: int) -> np.ndarray | None:
-    wanted = max(1, wanted)
-    return None if n <= wanted else np.arange(wanted) * n // wanted
-
-
-def _reduced(ufunc: np.ufunc, levels: np.ndarray, rows: np.ndarray | None, columns: np.ndarray | None) -> np.ndarray:
-    if rows is not None:
-        levels = ufunc.reduceat(levels, rows, axis=0)
-    return levels if columns is None else ufunc.reduceat(levels, columns, axis=1)
+def _reduced(ufunc: np.ufunc, cells: np.ndarray, n_rows: int, n_columns: int) -> np.ndarray:
+    """Reduce blocks of rows, then of columns; one pass per member of a block is faster than `reduceat`."""
+    for axis, wanted in ((0, n_rows), (1, n_columns)):
+        n = cells.shape[axis]
+        if n > wanted:
+            edges = np.arange(max(1, wanted) + 1) * n // max(1, wanted)
+            block = int(np.diff(edges).max())
+            places = [np.minimum(edges[:-1] + step, edges[1:] - 1) for step in range(block)]
+            reduced = np.take(cells, places[0], axis=axis)
+            for place in places[1:]:
+                ufunc(reduced, np.take(cells, place, axis=axis), out=reduced)
+            cells = reduced
+    return cells
 
 
 def picture(levels: np.ndarray, *, diverging: bool = False, visible: np.ndarray | None = None) -> QImage:

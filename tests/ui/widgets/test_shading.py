@@ -1,3 +1,5 @@
+from itertools import pairwise
+
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
@@ -26,23 +28,38 @@ def test_excluded_cells_are_transparent(qapp):
     assert image.pixelColor(1, 0).alpha() == 0
 
 
-@given(arrays(np.uint8, st.tuples(st.integers(1, 40), st.integers(1, 40))), st.integers(1, 12), st.integers(1, 12))
-def test_pooling_keeps_the_highest_peak_of_every_block(levels, n_rows, n_columns):
-    small = pooled(levels, n_rows, n_columns)
-    assert small.shape == (min(n_rows, levels.shape[0]), min(n_columns, levels.shape[1]))
-    assert small.max() == levels.max()
-    assert set(small.ravel()) <= set(levels.ravel())
+SIGNED = st.floats(-1, 1, allow_subnormal=False, width=32)
 
 
-@given(arrays(np.uint8, (9, 9)), st.integers(1, 8))
-def test_signed_pooling_keeps_what_is_farthest_from_zero(levels, n):
-    small = pooled(levels, n, n, True)
-    assert np.abs(small.astype(int) - 128).max() == np.abs(levels.astype(int) - 128).max()
+@given(
+    arrays(np.float32, st.tuples(st.integers(1, 40), st.integers(1, 40)), elements=SIGNED),
+    st.integers(1, 12),
+    st.integers(1, 12),
+)
+def test_every_pooled_cell_is_the_largest_of_its_block(cells, n_rows, n_columns):
+    small = pooled(cells, n_rows, n_columns)
+    assert small.shape == (min(n_rows, cells.shape[0]), min(n_columns, cells.shape[1]))
+    for i, strip in enumerate(blocks(cells, small.shape[0])):
+        for j, block in enumerate(blocks(strip.T, small.shape[1])):
+            assert small[i, j] == block.max()
+
+
+def blocks(cells: np.ndarray, n: int) -> list[np.ndarray]:
+    """Plain slices: block i holds the rows from i n_rows // n up to the next."""
+    edges = [i * len(cells) // n for i in range(n + 1)]
+    return [cells[a:b] for a, b in pairwise(edges)]
+
+
+@given(arrays(np.float32, (9, 9), elements=SIGNED), st.integers(1, 8))
+def test_signed_pooling_keeps_what_is_farthest_from_zero(cells, n):
+    small = pooled(cells, n, n, True)
+    assert np.abs(small).max() == np.abs(cells).max()
+    assert set(small.ravel()) <= set(cells.ravel())
 
 
 def test_one_sharp_peak_of_a_large_matrix_stays_visible(qapp):
     shade = np.zeros((1000, 1000))
     shade[777, 123] = 1.0
-    image = picture(pooled(levels_of(shade, False), 100, 100))
+    image = picture(levels_of(pooled(shade, 100, 100), False))
     darkest = theme.sequential_lut()[255].tolist()
     assert list(image.pixelColor(12, 77).getRgb()) == darkest
