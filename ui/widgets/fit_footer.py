@@ -237,9 +237,14 @@ def _broken_bandwidth(h: float) -> str:
     try:
         checked_bandwidth(h)
     except KavError:
-        return f"bandwidth h must be > 0, got {number(h)}"
+        return f"bandwidth h must be > 0, got {_typed(h)}"
     return ""
 
 
 def _broken_beta(beta: float) -> str:
-    return "" if beta >= 0 else f"sharpness β must be >= 0, got {number(beta)}"
+    return "" if beta >= 0 else f"sharpness β must be >= 0, got {_typed(beta)}"
+
+
+def _typed(value: float) -> str:
+    """A number as it was typed, without zeros that nobody wrote."""
+    return f"{value:g}".replace("-", "−")

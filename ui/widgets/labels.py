@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 MARGIN = 2.0
+SLACK = 6.0  # a name may be this much nearer to another curve than to its own
 # Right, left, above, below, then the diagonals (y grows downwards).
 DIRECTIONS = ((1, 0), (-1, 0), (0, -1), (0, 1), (1, -1), (-1, -1), (1, 1), (-1, 1))
 
@@ -98,7 +99,7 @@ def _lines_meet(segments: np.ndarray, box: Box) -> np.ndarray:
     first, last = np.zeros(len(segments)), np.ones(len(segments))
     for axis, low, high in ((0, box.left, box.right), (1, box.top, box.bottom)):
         start, step = segments[:, axis], segments[:, axis + 2] - segments[:, axis]
-        still = step == 0
+        still = np.abs(step) < 1e-6  # of a pixel
         safe = np.where(still, 1.0, step)
         enter, leave = (low - start) / safe, (high - start) / safe
         enter, leave = np.minimum(enter, leave), np.maximum(enter, leave)
@@ -136,7 +137,7 @@ def belongs(line: np.ndarray, others: Iterable[np.ndarray]) -> Callable[[Box], b
 
     def nearer(box: Box) -> bool:
         own = _distance(line, box)
-        return all(own < _distance(rival, box) for rival in rivals)
+        return all(own < _distance(rival, box) + SLACK for rival in rivals)
 
     return nearer
 

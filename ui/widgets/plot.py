@@ -212,6 +212,10 @@ class Plot(Grabbing):
 
     # --- Qt ------------------------------------------------------------------------------------------------------
 
+    def close(self) -> bool:
+        # pyqtgraph empties its scene here, under items that Python still holds, and crashes; the parent cleans up.
+        return QWidget.close(self)
+
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
         # pyqtgraph calls this while it is being constructed.

@@ -1,0 +1,136 @@
+import numpy as np
+import pytest
+from PySide6.QtCore import QPoint, Qt
+from PySide6.QtTest import QTest
+
+import kav
+from kav.model.edits import ScaleHead
+from kav.views.dose import Component
+from ui.engine import Engine
+from ui.panels.dose import DosePanel
+from ui.session import Session
+
+
+@pytest.fixture(scope="module")
+def bundled():
+    return kav.open_model("bundled")
+
+
+@pytest.fixture
+def session(qtbot):
+    engine = Engine.inline()
+    yield Session(engine)
+    engine.close()
+
+
+@pytest.fixture
+def panel(qtbot, session, bundled):
+    """The panel in the head scene, drawn."""
+    widget = DosePanel(session)
+    qtbot.addWidget(widget)
+    qtbot.addWidget(widget.header)
+    widget.resize(481, 270)
+    widget.show()
+    session.set_model(bundled)
+    qtbot.waitUntil(lambda: widget.result is not None)
+    return widget
+
+
+def drag_to(panel, *doses):
+    plot = panel.plot
+    view, handle = plot.viewport(), plot.handles()[0]
+    QTest.mousePress(view, Qt.MouseButton.LeftButton, pos=QPoint(round(handle.x), round(handle.y)))
+    for dose in doses:
+        at = QPoint(round(plot.frame_px.x_px(dose)), round(handle.y))
+        QTest.mouseMove(view, at)
+    QTest.mouseRelease(view, Qt.MouseButton.LeftButton, pos=at)
+
+
+def test_dragging_the_handle_edits_the_model_in_one_undo_step(panel, session):
+    before = panel.result.value
+    drag_to(panel, 0.8, 0.5, 0.0)
+    layer, head = session.selection.layer, session.selection.head
+    assert session.edits == (ScaleHead(layer, head, 0.0),)
+    assert session.undo_stack.count() == 1
+    assert panel.result.dose == 0.0
+    assert panel.result.before == pytest.approx(before)
+    session.undo_stack.undo()
+    assert panel.result.dose == 1.0
+    assert panel.result.value == pytest.approx(before)
+
+
+def test_the_value_at_a_dose_is_that_of_the_edited_run(panel, session):
+    drag_to(panel, 0.4)
+    trace = session.trace
+    target = int(np.argmax(session.before.logits(-1)))
+    assert panel.result.value == pytest.approx(float(trace.logits(-1)[target]), abs=1e-3)
+    curve = panel.result.curve
+    assert np.interp(panel.result.dose, curve.doses, curve.response) == pytest.approx(panel.result.value, abs=0.1)
+
+
+def test_the_curve_is_kept_while_the_handle_moves(panel):
+    curve = panel.result.curve
+    drag_to(panel, 0.5)
+    assert panel.result.curve is curve
+
+
+def test_reset_shows_only_while_edited_and_takes_the_edit_away(panel, session):
+    assert not panel.reset.isVisible()
+    drag_to(panel, 0.5)
+    assert panel.reset.isVisible()
+    QTest.mouseClick(panel.reset, Qt.MouseButton.LeftButton)
+    assert session.edits == ()
+    assert not panel.reset.isVisible()
+
+
+def test_arrow_keys_and_a_typed_value_do_what_the_drag_does(panel, session):
+    panel.plot.active = "dose"
+    QTest.keyClick(panel.plot, Qt.Key.Key_Left)
+    assert session.edits[0].scale == pytest.approx(0.99)
+    panel.value.setText("-0.5")
+    QTest.keyClick(panel.value, Qt.Key.Key_Return)
+    assert session.edits[0].scale == -0.5
+    assert panel.result.dose == -0.5
+
+
+def test_another_component_can_be_chosen_and_a_new_selection_takes_over(panel, session):
+    other = Component(0, 1)
+    panel.component.changed.emit(other)
+    assert panel.result.component == other
+    drag_to(panel, 0.0)
+    assert session.edits == (ScaleHead(0, 1, 0.0),)
+    session.clear_edits()
+    session.select_head(0, 3)
+    assert panel.result.component == Component(0, 3)
+
+
+def test_another_response_is_another_curve(panel):
+    assert panel.result.curve.response.max() > 1  # a logit
+    panel.response.set_current("prob")
+    panel.response.changed.emit("prob")
+    probability = panel.plot.rerun.getData()[1]
+    assert probability.min() >= 0
+    assert probability.max() <= 1
+
+
+def test_the_dose_of_a_sample_is_its_kernel_weight(panel, session):
+    session.set_scene("regression")
+    assert panel.result.kind == "regression"
+    sample = panel.result.component.sample
+    drag_to(panel, 0.5, 0.0)
+    assert session.document.doses == ((sample, 0.0),)
+    assert panel.result.dose == 0.0
+
+
+def test_the_response_of_a_sample_can_be_looked_at_but_not_edited(panel, session):
+    session.set_scene("regression")
+    panel.scope.set_current("response")
+    panel.scope.changed.emit("response")
+    assert panel.plot.handles() == ()
+
+
+def test_a_wide_panel_offers_baseline_and_scope(panel):
+    assert not panel.baseline.isVisible()
+    panel.resize(800, 300)
+    assert panel.baseline.isVisible()
+    assert panel.scope.isVisible()

@@ -1,0 +1,249 @@
+import numpy as np
+import pytest
+from PySide6.QtCore import QPoint, Qt
+from PySide6.QtTest import QTest
+
+import kav
+from kav.model.edits import MaskKeys, MoveQuery, SetScore, SetTemperature
+from ui.engine import Engine
+from ui.panels.fit import FitPanel
+from ui.session import Session
+
+
+@pytest.fixture(scope="module")
+def bundled():
+    return kav.open_model("bundled")
+
+
+@pytest.fixture
+def session(qtbot):
+    engine = Engine.inline()
+    yield Session(engine)
+    engine.close()
+
+
+@pytest.fixture
+def panel(qtbot, session):
+    """The panel in the regression scene, drawn."""
+    session.set_scene("regression")
+    widget = FitPanel(session)
+    qtbot.addWidget(widget)
+    qtbot.addWidget(widget.header)
+    widget.resize(793, 380)
+    widget.show()
+    widget.activateWindow()
+    qtbot.waitUntil(widget.isActiveWindow)
+    qtbot.waitUntil(lambda: widget.result is not None)
+    return widget
+
+
+@pytest.fixture
+def head_panel(panel, session, bundled):
+    """The panel in the head scene, drawn."""
+    session.set_scene("head")
+    session.set_model(bundled)
+    assert panel.result.kind == "head"
+    return panel
+
+
+def place(panel, name):
+    handle = next(handle for handle in panel.plot.handles() if handle.name == name)
+    return QPoint(round(handle.x), round(handle.y))
+
+
+def drag(panel, start, *stops):
+    view = panel.plot.viewport()
+    QTest.mousePress(view, Qt.MouseButton.LeftButton, pos=start)
+    for stop in stops:
+        QTest.mouseMove(view, stop)
+    QTest.mouseRelease(view, Qt.MouseButton.LeftButton, pos=stops[-1])
+
+
+def test_dragging_a_sample_moves_it_and_the_curve_in_one_undo_step(panel, session):
+    before, curve = session.document, panel.plot.curve.getData()[1].copy()
+    index = panel.result.selected
+    start = place(panel, f"dot{index}")
+    x, y = panel.plot.frame_px.x_at(start.x() + 30), panel.plot.frame_px.y_at(start.y() - 50)
+    drag(panel, start, start + QPoint(10, -20), start + QPoint(20, -40), start + QPoint(30, -50))
+    assert session.document.samples.x[index] == pytest.approx(x)
+    assert session.document.samples.y[index] == pytest.approx(y)
+    assert panel.result.points.y[index] == pytest.approx(y)
+    assert not np.allclose(panel.plot.curve.getData()[1], curve, equal_nan=True)
+    session.undo_stack.undo()
+    assert session.document == before
+    np.testing.assert_allclose(panel.plot.curve.getData()[1], curve)
+
+
+def test_two_drags_are_two_undo_steps(panel, session):
+    for shift in (30, 40):
+        start = place(panel, "query")
+        drag(panel, start, start + QPoint(10, 0), start + QPoint(shift, 0))
+    assert session.undo_stack.count() == 2
+
+
+def test_dragging_the_query_moves_it_and_draws_its_fit(panel, session):
+    start = place(panel, "query")
+    end = QPoint(round(panel.plot.frame_px.query_px(7.0)), start.y())
+    drag(panel, start, start + QPoint(20, 0), end)
+    assert session.document.x_query == pytest.approx(7.0, abs=0.02)
+    assert panel.result.query_at == session.document.x_query
+    assert panel.result.f == pytest.approx(np.interp(7.0, panel.result.curve_at, panel.result.curve_f), abs=0.02)
+
+
+def test_dragging_the_kernel_changes_the_bandwidth(panel, session):
+    start = place(panel, "h")
+    end = QPoint(round(panel.plot.frame_px.query_px(session.document.x_query + 1.2)), start.y())
+    drag(panel, start, start + QPoint(5, 0), end)
+    assert session.document.h == pytest.approx(1.2, abs=0.02)
+    assert panel.regression_footer.h.value() == session.document.h
+
+
+def test_double_click_adds_a_sample_and_delete_removes_it(panel, session):
+    n = session.document.samples.n
+    at = QPoint(round(panel.plot.frame_px.x_px(5.0)), round(panel.plot.frame_px.y_px(1.7)))
+    QTest.mouseDClick(panel.plot.viewport(), Qt.MouseButton.LeftButton, pos=at)
+    assert session.document.samples.n == n + 1
+    assert panel.result.selected == n
+    dot = place(panel, f"dot{n}")
+    assert (dot - at).manhattanLength() <= 2
+    QTest.mouseClick(panel.plot.viewport(), Qt.MouseButton.LeftButton, pos=dot)
+    QTest.keyClick(panel.plot, Qt.Key.Key_Delete)
+    assert session.document.samples.n == n
+
+
+def test_arrow_keys_do_what_drags_do(panel, session):
+    panel.plot.clearFocus()
+    panel.plot.setFocus(Qt.FocusReason.TabFocusReason)
+    x = session.document.x_query
+    QTest.keyClick(panel.plot, Qt.Key.Key_Right, Qt.KeyboardModifier.ShiftModifier)
+    assert session.document.x_query == pytest.approx(x + 0.2)
+    QTest.keyClick(panel.plot, Qt.Key.Key_Tab)
+    h = session.document.h
+    QTest.keyClick(panel.plot, Qt.Key.Key_Up)
+    assert session.document.h == pytest.approx(1.02 * h)
+    QTest.keyClick(panel.plot, Qt.Key.Key_Tab)
+    index = panel.result.selected
+    y = session.document.samples.y[index]
+    QTest.keyClick(panel.plot, Qt.Key.Key_Down)
+    assert session.document.samples.y[index] < y
+
+
+def test_clicking_a_dot_selects_the_sample(panel, session):
+    x, y, _ = panel.plot.place_dots()[2]
+    QTest.mouseClick(panel.plot.viewport(), Qt.MouseButton.LeftButton, pos=QPoint(round(x), round(y)))
+    assert panel.result.selected == 2
+    assert session.place.sample == 2
+
+
+def test_a_bandwidth_that_is_refused_keeps_the_last_good_picture_and_offers_a_way_out(panel, session):
+    field, h = panel.regression_footer.h, session.document.h
+    curve = panel.plot.curve.getData()[1].copy()
+    field.setFocus()
+    field.selectAll()
+    QTest.keyClicks(field, "-0.2")
+    QTest.keyClick(field, Qt.Key.Key_Return)
+    assert panel.error.message == "bandwidth h must be > 0, got −0.2"
+    assert panel.stage.error.isVisible()
+    assert field.property("wrong")
+    assert session.document.h == h
+    np.testing.assert_array_equal(panel.plot.curve.getData()[1], curve)
+    panel.stage.error.wayOutRequested.emit()
+    assert session.document.h == pytest.approx(panel.result.loo_h)
+    assert not panel.stage.error.isVisible()
+    assert not field.property("wrong")
+
+
+def test_one_click_adopts_the_leave_one_out_minimum(panel, session):
+    best = panel.result.loo_h
+    assert session.document.h != best
+    QTest.mouseClick(panel.regression_footer.loo, Qt.MouseButton.LeftButton)
+    assert session.document.h == best
+
+
+def test_a_baseline_is_drawn_and_named(panel):
+    assert not panel.plot.baseline.isVisible()
+    panel.regression_footer.baseline.set_current("ols")
+    panel.regression_footer.baseline.changed.emit("ols")
+    assert panel.plot.baseline.isVisible()
+    x, y = panel.plot.baseline.getData()
+    np.testing.assert_allclose(np.diff(y, 2), 0, atol=1e-9)  # a straight line
+    assert len(x) == len(y)
+
+
+def test_dragging_the_query_of_a_head_is_an_edit_that_reruns_it(head_panel, session):
+    start = place(head_panel, "query")
+    end = QPoint(round(head_panel.plot.frame_px.query_px(0.5)), start.y())
+    drag(head_panel, start, start + QPoint(40, 0), end)
+    (edit,) = session.edits
+    assert isinstance(edit, MoveQuery)
+    assert edit.t == pytest.approx(0.5, abs=0.01)
+    assert edit.towards == head_panel.result.towards
+    assert head_panel.result.query_at == edit.t
+    assert head_panel.result.before is not None
+    assert session.undo_stack.count() == 1
+    drag(head_panel, place(head_panel, "query"), QPoint(round(head_panel.plot.frame_px.query_px(0.0)), start.y()))
+
+
+def test_dragging_a_key_of_a_head_sets_its_score(head_panel, session):
+    index = head_panel.result.selected
+    start = place(head_panel, f"dot{index}")
+    score = head_panel.plot.frame_px.x_at(start.x() - 90)
+    drag(head_panel, start, start + QPoint(-40, 0), start + QPoint(-90, 0))
+    (edit,) = session.edits
+    assert isinstance(edit, SetScore)
+    assert (edit.key, edit.value) == (index, pytest.approx(score, abs=0.01))
+    assert head_panel.result.points.x[index] == pytest.approx(score, abs=0.01)
+
+
+def test_sharpness_is_a_temperature_and_its_left_end_is_zero(head_panel, session):
+    slider = head_panel.head_footer.sharpness
+    QTest.keyClick(slider, Qt.Key.Key_PageUp)
+    (edit,) = session.edits
+    assert isinstance(edit, SetTemperature)
+    assert edit.beta > 1
+    QTest.keyClick(slider, Qt.Key.Key_Home)
+    assert session.edits[0].beta == 0.0
+    weight = head_panel.result.points.weight[head_panel.result.points.visible]
+    np.testing.assert_allclose(weight, 1 / len(weight), rtol=1e-5)
+
+
+def test_delete_masks_a_key_of_a_head(head_panel, session):
+    index = head_panel.result.selected
+    QTest.mouseClick(head_panel.plot.viewport(), Qt.MouseButton.LeftButton, pos=place(head_panel, f"dot{index}"))
+    QTest.keyClick(head_panel.plot, Qt.Key.Key_Delete)
+    (edit,) = session.edits
+    assert isinstance(edit, MaskKeys)
+    assert edit.keys == (index,)
+    assert not head_panel.result.points.visible[index]
+
+
+def test_the_query_moves_towards_the_chosen_token(head_panel, session):
+    towards = head_panel.head_footer.towards
+    assert towards.current() == head_panel.result.towards
+    towards.changed.emit(2)
+    assert session.towards == 2
+    assert head_panel.result.towards == 2
+    assert session.edits == ()
+
+
+def test_clicking_a_dot_selects_the_key(head_panel, session):
+    x, y, _ = head_panel.plot.place_dots()[1]
+    QTest.mouseClick(head_panel.plot.viewport(), Qt.MouseButton.LeftButton, pos=QPoint(round(x), round(y)))
+    assert session.selection.key == 1
+    assert head_panel.result.selected == 1
+
+
+def test_each_scene_has_its_own_controls(panel, session, bundled):
+    assert panel.regression_footer.isVisible()
+    assert not panel.head_footer.isVisible()
+    session.set_scene("head")
+    session.set_model(bundled)
+    assert panel.head_footer.isVisible()
+    assert not panel.regression_footer.isVisible()
+
+
+def test_compact_drops_the_table_and_shortens_captions(panel):
+    assert panel.correspondence.isVisible()
+    panel.set_compact(True)
+    assert not panel.correspondence.isVisible()
+    assert not panel.plot.kernel_line.isVisible()

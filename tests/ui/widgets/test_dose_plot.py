@@ -1,0 +1,136 @@
+import numpy as np
+import pytest
+from PySide6.QtCore import QPoint, Qt
+from PySide6.QtTest import QTest
+
+from ui import theme
+from ui.widgets.dose_plot import DosePlot
+
+
+@pytest.fixture
+def plot(qtbot, dose_result):
+    widget = DosePlot()
+    qtbot.addWidget(widget)
+    widget.resize(479, 224)
+    widget.show_result(dose_result())
+    widget.show()
+    return widget
+
+
+def disc(plot):
+    handle = plot.handles()[0]
+    return QPoint(round(handle.x), round(handle.y))
+
+
+def at_dose(plot, dose):
+    return QPoint(round(plot.frame_px.x_px(dose)), disc(plot).y())
+
+
+def drag(plot, *stops):
+    view = plot.viewport()
+    QTest.mousePress(view, Qt.MouseButton.LeftButton, pos=disc(plot))
+    for stop in stops:
+        QTest.mouseMove(view, stop)
+    QTest.mouseRelease(view, Qt.MouseButton.LeftButton, pos=stops[-1])
+
+
+def test_three_curves_hold_the_numbers_of_the_result(plot):
+    curve = plot.result.curve
+    for item, values in ((plot.rerun, curve.response), (plot.direct, curve.direct), (plot.tangent, curve.tangent)):
+        np.testing.assert_array_equal(item.getData()[0], curve.doses)
+        np.testing.assert_array_equal(item.getData()[1], values)
+
+
+def test_the_rerun_is_the_thickest_line(plot):
+    widths = [item.opts["pen"].widthF() for item in (plot.rerun, plot.direct, plot.tangent)]
+    assert widths == [2.6, 1.8, 1.8]
+
+
+def test_the_handle_sits_on_the_rerun_curve(plot, dose_result):
+    for dose in (-0.4, 0.0, 1.0, 2.2):
+        plot.show_result(dose_result(dose))
+        handle = plot.handles()[0]
+        assert handle.x == pytest.approx(plot.frame_px.x_px(dose))
+        assert handle.y == pytest.approx(plot.frame_px.y_px(10 * np.tanh(dose)))
+
+
+def test_dragging_the_handle_asks_for_the_dose_under_the_mouse(plot, qtbot):
+    doses = []
+    plot.doseMoved.connect(doses.append)
+    with qtbot.waitSignal(plot.dragEnded):
+        drag(plot, at_dose(plot, 0.7), at_dose(plot, 0.4))
+    assert doses[-1] == pytest.approx(0.4, abs=0.01)
+
+
+def test_the_handle_stays_on_the_curve_while_it_is_dragged(plot):
+    view = plot.viewport()
+    QTest.mousePress(view, Qt.MouseButton.LeftButton, pos=disc(plot))
+    QTest.mouseMove(view, at_dose(plot, 0.5))
+    handle = plot.handles()[0]
+    curve = plot.result.curve
+    assert plot.frame_px.y_at(handle.y) == pytest.approx(np.interp(plot.dose_shown, curve.doses, curve.response))
+    QTest.mouseRelease(view, Qt.MouseButton.LeftButton, pos=at_dose(plot, 0.5))
+    assert plot.dose_shown == 1.0  # the answer decides
+
+
+def test_zero_and_one_are_easy_to_hit_and_the_ends_are_the_ends(plot):
+    doses = []
+    plot.doseMoved.connect(doses.append)
+    drag(plot, at_dose(plot, 0.015), QPoint(-900, 0), QPoint(3000, 0))
+    assert doses == [0.0, -1.0, 3.0]
+
+
+@pytest.mark.parametrize(
+    ("key", "modifier", "dose"),
+    [
+        (Qt.Key.Key_Left, Qt.KeyboardModifier.NoModifier, 0.99),
+        (Qt.Key.Key_Right, Qt.KeyboardModifier.NoModifier, 1.01),
+        (Qt.Key.Key_Left, Qt.KeyboardModifier.ShiftModifier, 0.9),
+        (Qt.Key.Key_Up, Qt.KeyboardModifier.ShiftModifier, 1.1),
+    ],
+)
+def test_arrow_keys_move_the_dose(plot, key, modifier, dose):
+    doses = []
+    plot.doseMoved.connect(doses.append)
+    plot.setFocus(Qt.FocusReason.TabFocusReason)
+    QTest.keyClick(plot, key, modifier)
+    assert doses == [pytest.approx(dose)]
+
+
+def test_another_dose_is_amber_with_a_line_and_a_hollow_dot_where_one_was(plot, dose_result):
+    amber = theme.current().edited.lower()
+    disc_is = plot.grab().toImage().pixelColor(disc(plot) + QPoint(0, 5)).name()
+    assert disc_is == theme.current().ink.lower()
+    plot.show_result(dose_result(0.0))
+    image = plot.grab().toImage()
+    assert image.pixelColor(disc(plot) + QPoint(0, 6)).name() == amber
+    column = {image.pixelColor(disc(plot).x(), y).name() for y in range(30, 60)}
+    assert amber in column
+    one = QPoint(round(plot.frame_px.x_px(1.0)), round(plot.frame_px.y_px(10 * np.tanh(1.0))))
+    assert image.pixelColor(one).name() == theme.current().panel.lower()
+
+
+def test_moving_the_handle_leaves_curves_alone(plot, dose_result):
+    from dataclasses import replace
+
+    items = list(plot.box.addedItems)
+    moved = replace(plot.result, dose=0.5, value=float(10 * np.tanh(0.5)))
+    plot.show_result(moved)
+    assert plot.box.addedItems == items
+    assert plot.dose_shown == 0.5
+
+
+def test_double_click_shows_everything_again(plot):
+    plot.zoom(0.5, 200, 100)
+    assert plot.zoomed
+    QTest.mouseDClick(plot.viewport(), Qt.MouseButton.LeftButton, pos=QPoint(90, 40))
+    assert not plot.zoomed
+
+
+def test_a_handle_that_cannot_move_cannot_be_grabbed(plot):
+    plot.set_movable(False)
+    assert plot.handles() == ()
+    doses = []
+    plot.doseMoved.connect(doses.append)
+    QTest.mouseClick(plot.viewport(), Qt.MouseButton.LeftButton, pos=QPoint(200, 100))
+    assert doses == []

@@ -1,0 +1,122 @@
+import numpy as np
+import pytest
+from PySide6.QtCore import QPoint, QPointF, Qt
+from PySide6.QtGui import QImage, QPainter, QWheelEvent
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QApplication, QWidget
+
+from ui import theme
+from ui.widgets import plot as plot_module
+from ui.widgets.axes import Span
+from ui.widgets.plot import Plot, area_path
+
+
+@pytest.fixture
+def plot(qtbot):
+    widget = Plot()
+    qtbot.addWidget(widget)
+    widget.resize(400, 250)
+    widget.show()
+    widget.set_spans(Span(0, 10), Span(-1, 1), Span(0, 10))
+    return widget
+
+
+def wheel(plot, at, notches):
+    event = QWheelEvent(
+        QPointF(at),
+        QPointF(plot.mapToGlobal(at)),
+        QPoint(),
+        QPoint(0, 120 * notches),
+        Qt.MouseButton.NoButton,
+        Qt.KeyboardModifier.NoModifier,
+        Qt.ScrollPhase.NoScrollPhase,
+        False,
+    )
+    QApplication.sendEvent(plot.viewport(), event)
+
+
+def test_curves_and_painted_marks_share_one_geometry(plot):
+    for x, y in ((0, -1), (3.3, 0.2), (10, 1)):
+        inside = plot.box.mapViewToScene(QPointF(x, y))
+        assert inside.x() == pytest.approx(plot.frame_px.x_px(x), abs=0.01)
+        assert inside.y() == pytest.approx(plot.frame_px.y_px(y), abs=0.01)
+
+
+def test_grid_lines_stand_at_the_ticks_and_behind_the_data(plot):
+    shown = [line for line in plot._grid if line.isVisible()]
+    assert [line.value() for line in shown] == [value for value, _ in plot.y_ticks]
+    assert all(line.zValue() == -100 for line in shown)
+
+
+def test_the_background_is_the_panel_colour(plot):
+    image = plot.grab().toImage()
+    assert image.pixelColor(3, 3).name().upper() == theme.current().panel
+
+
+def test_pens_grow_with_the_pixel_ratio_of_the_screen(plot, monkeypatch):
+    curve = plot.add_curve("query", 2.0)
+    assert curve.opts["pen"].widthF() == 2.0
+    monkeypatch.setattr(plot_module, "pen_scale", lambda widget: 2.0)
+    plot.restyle()
+    assert curve.opts["pen"].widthF() == 4.0
+    assert all(line.pen.widthF() == 2.0 for line in plot._grid)
+
+
+def test_dashes_keep_their_length_in_pixels(plot):
+    curve = plot.add_curve("muted", 1.8, dash=(5.0, 4.0))
+    pen = curve.opts["pen"]
+    assert [length * pen.widthF() for length in pen.dashPattern()] == pytest.approx([5.0, 4.0])
+
+
+def test_the_wheel_keeps_the_place_under_the_mouse_and_never_leaves_the_whole(plot):
+    at = QPoint(150, 100)
+    x, y = plot.frame_px.x_at(at.x()), plot.frame_px.y_at(at.y())
+    wheel(plot, at, 3)
+    assert plot.frame_px.x.length < 10
+    # Longer numbers may push the drawing area aside by a few pixels.
+    assert plot.frame_px.x_px(x) == pytest.approx(at.x(), abs=8)
+    assert plot.frame_px.y_px(y) == pytest.approx(at.y(), abs=1)
+    wheel(plot, at, 200)
+    assert plot.frame_px.x.length == pytest.approx(0.2)
+    wheel(plot, at, -400)
+    assert (plot.frame_px.x, plot.frame_px.y) == (Span(0, 10), Span(-1, 1))
+
+
+def test_home_shows_everything_again(plot):
+    wheel(plot, QPoint(200, 100), 5)
+    assert plot.zoomed
+    QTest.keyClick(plot, Qt.Key.Key_Home)
+    assert not plot.zoomed
+
+
+def test_a_low_plot_prints_two_numbers_only(plot):
+    plot.resize(400, 100)
+    assert plot.frame_px.height < 60
+    assert len(plot.y_ticks) == 2
+
+
+def test_an_area_has_a_gap_where_a_curve_is_undefined():
+    x = np.arange(6.0)
+    low = np.asarray([0, 0, np.nan, 0, 0, 0.0])
+    path = area_path(x, low, low + 1)
+    assert path.contains(QPointF(0.5, 0.5))
+    assert path.contains(QPointF(4, 0.5))
+    assert not path.contains(QPointF(2, 0.5))
+    assert area_path(x, np.full(6, np.nan), np.full(6, np.nan)).isEmpty()
+
+
+def test_another_theme_recolours_what_is_there(plot, qapp):
+    curve = plot.add_curve("ink", 2.0)
+    light = curve.opts["pen"].color().name()
+    theme.apply(qapp, "dark")
+    assert curve.opts["pen"].color().name().upper() == theme.DARK.ink != light.upper()
+
+
+def test_a_picture_drawn_through_a_painter_holds_the_same_axes_as_the_screen(plot):
+    direct = plot.grab().toImage().convertToFormat(QImage.Format.Format_RGB32)
+    moved = QImage(plot.width() + 40, plot.height() + 30, QImage.Format.Format_RGB32)
+    moved.fill(Qt.GlobalColor.white)
+    painter = QPainter(moved)
+    QWidget.render(plot, painter, QPoint(40, 30))
+    painter.end()
+    assert moved.copy(40, 30, plot.width(), plot.height()) == direct
