@@ -22,11 +22,11 @@ QMenu::separator { height: 1px; background: $grid; margin: 4px 8px; }
 QToolTip { background: $ink; color: $panel; border: 1px solid $ink; padding: 5px 9px; }
 QStatusBar { background: $window; color: $muted; }
 QStatusBar::item { border: 0; }
-QPushButton { background: $panel; color: $ink; border: 1px solid $ctrl; border-radius: 6px; padding: 0 12px;
+QPushButton { background: $panel; color: $ink; border: 1px solid $ctrl; border-radius: 6px; padding: 0 14px;
   min-height: 24px; max-height: 24px; }
 QPushButton:hover { background: $hover; }
 QPushButton:pressed { background: $pressed; }
-QPushButton:focus { border: 2px solid $query; padding: 0 11px; min-height: 22px; max-height: 22px; }
+QPushButton:focus { border: 2px solid $query; padding: 0 13px; min-height: 22px; max-height: 22px; }
 QPushButton:disabled { background: $sunk; color: $disabled; border: 1px solid $border; }
 QPushButton[primary="true"] { background: $query; color: $onquery; border: 1px solid $query; }
 QPushButton[primary="true"]:focus { border: 2px solid $ink; }
@@ -42,6 +42,7 @@ QLineEdit[wrong="true"] { color: $error; }
 QLineEdit[bare="true"] { background: transparent; border: 0; padding: 0 2px; }
 QLineEdit[bare="true"]:focus { border: 2px solid $query; padding: 0; }
 QAbstractItemView { background: $panel; color: $ink; border: 1px solid $ctrl; outline: 0; }
+QAbstractItemView[bare="true"] { border: 0; }
 QAbstractItemView::item { min-height: 24px; padding: 0 8px; }
 QAbstractItemView::item:hover, QAbstractItemView::item:selected { background: $hover; color: $ink; }
 QAbstractItemView::item:disabled { color: $disabled; }

@@ -36,6 +36,7 @@ class Choices(QFrame):
         self.list = QListWidget(self)
         describe(self.list, "choices.list", label)
         self.list.setFont(font(12))
+        self.list.setProperty("bare", True)
         self.list.setFrameShape(QFrame.Shape.NoFrame)
         self.list.setUniformItemSizes(True)
         layout = QVBoxLayout(self)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from PySide6.QtCore import QEvent, QObject, Qt, Signal
 from PySide6.QtGui import QKeyEvent
-from PySide6.QtWidgets import QHBoxLayout, QLineEdit, QStackedLayout, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QLineEdit, QStackedLayout, QVBoxLayout, QWidget
 
 from ..theme import font
 from .control import describe
 from .icon_button import IconButton
-from .token_strip import CHIP, TokenStrip
+from .token_strip import CHIP, HEIGHT, TOP, TokenStrip
 
 
 class PromptEdit(QWidget):
@@ -34,7 +34,7 @@ class PromptEdit(QWidget):
         place = QWidget(self)
         self._stack = QStackedLayout(place)
         self._stack.addWidget(self.strip)
-        self._stack.addWidget(self.line)
+        self._stack.addWidget(self._box(self.line))
         layout = QHBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.setSpacing(9)
@@ -44,6 +44,14 @@ class PromptEdit(QWidget):
         self.pencil.clicked.connect(self._on_pencil_clicked)
         self.line.textEdited.connect(self._on_line_edited)
         self.line.returnPressed.connect(self._on_line_return)
+
+    def _box(self, line: QLineEdit) -> QWidget:
+        """Return a place that holds the line where the chips are."""
+        place = QWidget(self)
+        layout = QVBoxLayout(place)
+        layout.setContentsMargins(0, TOP, 0, HEIGHT - TOP - CHIP)
+        layout.addWidget(line)
+        return place
 
     def set_text(self, text: str) -> None:
         """Set the prompt without a signal; a line being typed in is left alone."""
@@ -57,13 +65,13 @@ class PromptEdit(QWidget):
 
     def is_editing(self) -> bool:
         """Say whether the line edit is open."""
-        return self._stack.currentWidget() is self.line
+        return self._stack.currentIndex() == 1
 
     def set_editing(self, editing: bool) -> None:
         """Open the line edit, or show the tokens."""
         if editing == self.is_editing():
             return
-        self._stack.setCurrentWidget(self.line if editing else self.strip)
+        self._stack.setCurrentIndex(int(editing))
         if editing:
             self._kept = self._text
             self.line.setText(self._text)

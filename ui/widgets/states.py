@@ -192,7 +192,7 @@ class ErrorCard(QWidget):
         buttons.addStretch(1)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(44, 15, 15, 16)
-        layout.setSpacing(5)
+        layout.setSpacing(6)
         layout.addWidget(self._message)
         layout.addWidget(self._consequence)
         layout.addSpacing(11)
