@@ -17,6 +17,10 @@ from pathlib import Path
 from types import ModuleType
 from typing import TextIO
 
+# OpenBLAS with a thread per core is slower than with one on the small matrices of a prompt, up to thirty times on
+# cores that others use too. It reads this once, when NumPy is first imported.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
 from kav.errors import KavError
 from kav.model.edit_text import EXAMPLES, parse_edit
 from kav.model.edits import Edit

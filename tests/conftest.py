@@ -10,12 +10,13 @@ import os
 from dataclasses import dataclass
 from typing import Any
 
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # as kav.cli does, before NumPy is imported
+os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
+
 import numpy as np
 import pytest
 
 from kav.arrays import probe, to_host
-
-os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
 
 
 @dataclass(frozen=True)

@@ -146,7 +146,13 @@ class Panel(CardBody):
         if compact != self.compact:
             self.compact = compact
             self.on_compact(compact)
+            self.settle()
             self.redraw()
+
+    def settle(self) -> None:
+        """Let the panel ask for its new least size at once, not with the next turn of the event loop."""
+        self.footer.activate()
+        self.layout().activate()
 
     def set_maximised(self, maximised: bool) -> None:
         """Tell the header which way its button goes."""

@@ -36,7 +36,7 @@ SCENES = {
     True: (("head", "Head"), ("regression", "Regression")),
 }
 NO_FOIL = -1
-PREDICTIONS_WIDTH = {False: 300, True: 222}
+PREDICTIONS_WIDTH = {False: 332, True: 236}
 
 
 class PromptBar(QWidget):
@@ -52,7 +52,7 @@ class PromptBar(QWidget):
         self._build_first_row()
         self._build_second_row()
         column = QVBoxLayout(self)
-        column.setContentsMargins(0, 2, 0, 4)
+        column.setContentsMargins(0, 2, 0, 8)
         column.setSpacing(0)
         column.addLayout(self._first)
         column.addLayout(self._second)
@@ -119,6 +119,7 @@ class PromptBar(QWidget):
         self._second.addLayout(self._left, 1)
         right = QWidget(self)
         right.setLayout(self._right)
+        right.setFixedHeight(self.predictions.height())
         self._predicted = right
         self._second.addWidget(right)
         self.predictions.setMinimumWidth(0)

@@ -35,17 +35,16 @@ def run_prompt(model: Any, prompt: str, edits: tuple[Edit, ...], last: Runs | No
 
     Edits that name a position which the prompt does not have are left out.
     """
+    if last is not None and last.base.model is not model:
+        last = None
+    known = last is not None and last.prompt == prompt
+    tokens = last.base.tokens if known else model.encode(prompt)
+    task.report(0.1)
     start = time.perf_counter()
-    same_model = last is not None and last.base.model is model
-    if last is not None and same_model and last.prompt == prompt:
-        base = last.base
-    else:
-        tokens = model.encode(prompt)
-        task.report(0.1)
-        base = kav.run(model, tokens, base=last.base if last is not None and same_model else None, task=task)
+    base = last.base if known else kav.run(model, tokens, base=last.base if last is not None else None, task=task)
     task.report(0.5)
-    fitting = tuple(edit for edit in edits if fits(edit, len(base.tokens.ids)))
-    if last is not None and last.base is base and last.edits == fitting:
+    fitting = tuple(edit for edit in edits if fits(edit, len(tokens.ids)))
+    if known and last.edits == fitting:
         return Runs(prompt, fitting, base, last.edited, last.seconds)
-    edited = kav.run(model, base.tokens, edits=fitting, base=base, task=task) if fitting else None
+    edited = kav.run(model, tokens, edits=fitting, base=base, task=task) if fitting else None
     return Runs(prompt, fitting, base, edited, time.perf_counter() - start)

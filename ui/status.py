@@ -15,6 +15,8 @@ HINTS = {
     "regression": "Drag samples, the query ▼ or the bandwidth · double click adds a sample · <b>Ctrl+Z</b> undoes",
 }
 
+MARGIN = 10  # so that the words start below those of the cards
+
 
 class StatusLine(QStatusBar):
     """The status line of one window."""
@@ -33,6 +35,7 @@ class StatusLine(QStatusBar):
         self._facts.setTextFormat(Qt.TextFormat.PlainText)
         for label in (self._hint, self._facts):
             label.setFont(theme.font(12))
+        self.setContentsMargins(MARGIN, 0, MARGIN, 0)
         self.addWidget(self._hint, 1)
         self.addPermanentWidget(self._facts)
         session.engine.finished.connect(self._on_engine_finished)

@@ -32,7 +32,7 @@ MINIMUM = (900, 600)
 COMPACT_BELOW = (1280, 720)
 RESIZE_ENDS_AFTER = 150  # ms
 GAP = 8
-TOP_SHARE = 0.575
+TOP_SHARE = {False: 0.575, True: 0.545}  # of the height of all cards, by compact
 ROWS = {  # panel -> share of its row's width, as at 1440 x 900
     False: ((("fit", 793), ("attention", 615)), (("attribution", 446), ("circuits", 488), ("dose", 481))),
     True: ((("fit", 571), ("attention", 505)), (("attribution", 516), ("circuits", 516), ("dose", 560))),
@@ -148,15 +148,20 @@ class Window(QMainWindow):
             self.panels[name].set_tabs(tabs)
 
     def _size_cards(self) -> None:
+        for name, dock in self.docks.items():
+            self.panels[name].settle()
+            dock.layout().activate()
+        self.layout().activate()
         rows = ROWS[self.compact]
         for row in rows:
             cards = [(self.docks[name], share) for name, share in row if self.docks[name].isVisibleTo(self)]
             if cards:
                 docks, shares = zip(*cards, strict=True)
                 self.resizeDocks(list(docks), list(shares), Qt.Orientation.Horizontal)
-        free = self.height()
-        firsts = [self.docks[row[0][0]] for row in rows]
-        self.resizeDocks(firsts, [int(free * TOP_SHARE), int(free * (1 - TOP_SHARE))], Qt.Orientation.Vertical)
+        free = self.height() - self.menuWidget().sizeHint().height() - self.status.height() - GAP
+        top = round(free * TOP_SHARE[self.compact])
+        firsts = [next(self.docks[name] for name, _ in row if self.docks[name].isVisibleTo(self)) for row in rows]
+        self.resizeDocks(firsts, [top, free - top], Qt.Orientation.Vertical)
 
     def maximise(self, name: str | None) -> None:
         """Show one card alone (None = all again)."""

@@ -10,6 +10,7 @@ from kav.regression.band import standard_error
 from kav.task import Task
 from kav.views.prompt import Result, Spec
 from kav.views.regression.at_query import AtQuery, Z, at_query, before, sample_name
+from kav.views.regression.ranges import nice_range
 from kav.views.words import Label, Piece, Reading, fixed
 
 
@@ -24,6 +25,7 @@ def compute(spec: Spec, task: Task, last: Result | None = None) -> Result:
         key=now.selected,
         edits_text=tuple(f"{sample_name(index)} × {fixed(scale)}" for index, scale in now.scene.doses),
         x=now.scene.samples.x,
+        x_range=nice_range(np.append(now.scene.samples.x, now.scene.x_query)),
         x_query=now.scene.x_query,
         predicts=_predicts(now),
     )
