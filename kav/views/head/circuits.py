@@ -5,6 +5,8 @@ Weights and tokens only: no edit changes anything here, and the panel shows that
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from kav.circuits.factored import Factored, positive_share
@@ -43,6 +45,8 @@ def compute(spec: Spec, task: Task, last: Result | None = None) -> Result:
     task.report(0.6)
     copying = copying_eigenvalues(model, *place) if spec.circuit == "ov" else None
     labels = tuple(_label(scene, token) for token in ids)
+    spectral = _spectral(circuit, copying)
+    titles = _titles(spec)
     return Result(
         kind="head",
         reading=_reading(spec, labels, values, row=row, copying=copying, circuit=circuit),
@@ -54,21 +58,27 @@ def compute(spec: Spec, task: Task, last: Result | None = None) -> Result:
         level=float(np.abs(values).max()) or 1.0,
         row=row if by_tokens else None,
         column=column if by_tokens else None,
-        row_title=_titles(spec)[0],
-        column_title=_titles(spec)[1],
-        singular_values=circuit.svd()[1],
-        eigenvalues=circuit.eigenvalues() if copying is None else copying,
-        eigen_title="eigenvalues λ / |λ|max",
-        spectrum_title="singular values of " + ("W_QK" if spec.circuit == "qk" else "W_OV"),
-        symmetric_share=circuit.symmetric_share(),
-        copying=None if copying is None else float(positive_share(copying)),
+        row_title=titles[0],
+        column_title=titles[1],
         offset=offset,
-        eigen_note="Re λ > 0 looks at its like" if copying is None else "Re λ > 0 copies",
         d_head=model.config.d_head,
         d_model=model.config.d_model,
-        tokens=ids if by_tokens else (),
         source=source,
+        **spectral,
     )
+
+
+def _spectral(circuit: Factored, copying: np.ndarray | None) -> dict[str, Any]:
+    """The fields of the result about singular values and eigenvalues; `copying` are those of the OV circuit."""
+    return {
+        "singular_values": circuit.svd()[1],
+        "eigenvalues": circuit.eigenvalues() if copying is None else copying,
+        "eigen_title": "eigenvalues λ / |λ|max",
+        "eigen_note": "Re λ > 0 looks at its like" if copying is None else "Re λ > 0 copies",
+        "spectrum_title": "singular values of " + ("W_QK" if copying is None else "W_OV"),
+        "symmetric_share": circuit.symmetric_share(),
+        "copying": None if copying is None else float(positive_share(copying)),
+    }
 
 
 def table_tokens(scene: HeadScene, focus: Focus) -> tuple[int, ...]:
