@@ -80,6 +80,7 @@ class Result:
 
 def compute(spec: Spec, task: Task, last: Result | None = None) -> Result:
     """Return the matrix and the mosaic (or gallery) of the scene."""
+    task.report(0.0)  # a request that is no longer wanted ends here
     if isinstance(spec.scene, RegressionScene):
         from kav.views.regression import attention as regression
 
@@ -105,6 +106,7 @@ def table(result: Result) -> dict[str, Any]:
 
 def python(spec: Spec) -> str:
     """Return a script that computes the matrix and prints where the selected row looks."""
+    task.report(0.0)  # a request that is no longer wanted ends here
     if isinstance(spec.scene, RegressionScene):
         return regression_setup(spec.scene) + _REGRESSION_SCRIPT
     scene = as_head(spec.scene)

@@ -126,6 +126,7 @@ def _total(result: Result) -> Part:
 
 def compute(spec: Spec, task: Task, last: Result | None = None) -> Result:
     """Return the parts of the target's logit at the query (or of the fit), and the predictions there."""
+    task.report(0.0)  # a request that is no longer wanted ends here
     if isinstance(spec.scene, RegressionScene):
         from kav.views.regression import attribution as regression
 
@@ -155,6 +156,7 @@ def table(result: Result) -> dict[str, Any]:
 
 def python(spec: Spec) -> str:
     """Return a script that computes the parts and prints them, largest first."""
+    task.report(0.0)  # a request that is no longer wanted ends here
     if isinstance(spec.scene, RegressionScene):
         return regression_setup(spec.scene) + _REGRESSION_SCRIPT
     scene = as_head(spec.scene)

@@ -69,6 +69,7 @@ class Result:
 
 def compute(spec: Spec, task: Task, last: Result | None = None) -> Result:
     """Return the dose-response curves; with `last` of the same component and run only the handle's values change."""
+    task.report(0.0)  # a request that is no longer wanted ends here
     if isinstance(spec.scene, RegressionScene):
         from kav.views.regression import dose as regression
 
@@ -93,6 +94,7 @@ def table(result: Result) -> dict[str, Any]:
 
 def python(spec: Spec) -> str:
     """Return a script that computes the three curves and prints what removing the component does."""
+    task.report(0.0)  # a request that is no longer wanted ends here
     if isinstance(spec.scene, RegressionScene):
         from kav.views.regression.dose import compute as regression
 

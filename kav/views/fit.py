@@ -91,6 +91,7 @@ class Result:
 
 def compute(spec: Spec, task: Task, last: Result | None = None) -> Result:
     """Return the picture of one query; `last` is the panel's previous result, of which unchanged parts are reused."""
+    task.report(0.0)  # a request that is no longer wanted ends here
     if isinstance(spec.scene, RegressionScene):
         from kav.views.regression import fit as regression
 
@@ -125,6 +126,7 @@ def table(result: Result) -> dict[str, Any]:
 
 def python(spec: Spec) -> str:
     """Return a script that computes weights, responses and f of the picture, and prints f."""
+    task.report(0.0)  # a request that is no longer wanted ends here
     if isinstance(spec.scene, RegressionScene):
         return regression_setup(spec.scene) + _REGRESSION_SCRIPT
     scene = as_head(spec.scene)

@@ -47,6 +47,7 @@ class Result:
 
 def compute(spec: Spec, task: Task, last: Result | None = None) -> Result:
     """Return the contents of the prompt bar."""
+    task.report(0.0)  # a request that is no longer wanted ends here
     if isinstance(spec.scene, RegressionScene):
         from kav.views.regression import prompt as regression
 
