@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from PySide6.QtCore import QMarginsF, QRect, QSaveFile, QSizeF
+from PySide6.QtCore import QMarginsF, QPoint, QRect, QSaveFile, QSizeF
 from PySide6.QtGui import QImage, QPageSize, QPainter, QPdfWriter
 from PySide6.QtSvg import QSvgGenerator
 from PySide6.QtWidgets import QWidget
@@ -48,7 +48,7 @@ def _png(widget: QWidget, path: str, scale: float) -> None:
 
 def _svg(widget: QWidget, path: str, scale: float) -> None:
     file = _opened(path)
-    generator = QSvgGenerator()
+    generator = QSvgGenerator(QSvgGenerator.SvgVersion.Svg11)  # the older profile has no clipping
     generator.setOutputDevice(file)
     generator.setSize(widget.size() * scale)
     generator.setViewBox(QRect(0, 0, widget.width(), widget.height()))
@@ -82,5 +82,5 @@ def _opened(path: str) -> QSaveFile:
 
 
 def _painted(widget: QWidget, painter: QPainter) -> None:
-    widget.render(painter)
+    widget.render(painter, QPoint())
     painter.end()

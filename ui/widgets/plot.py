@@ -44,6 +44,7 @@ class Plot(Grabbing):
         self.scene().addItem(self.box)
         self._spans = (Span(0.0, 1.0), Span(0.0, 1.0), Span(0.0, 1.0))
         self._zoom = (0.0, 1.0, 0.0, 1.0)  # shares of the spans: left, right, bottom, top
+        self._ratio = pen_scale(self)
         self._curves: list[tuple[pg.PlotCurveItem, str, float, tuple[float, ...]]] = []
         self._grid = [self._grid_line() for _ in range(14)]
         self.frame_px = Frame(0, 0, 1, 1, *self._spans)
@@ -88,9 +89,22 @@ class Plot(Grabbing):
         self.box.addItem(line, ignoreBounds=True)
         return line
 
+    def _widen(self, ratio: float) -> None:
+        """Set widths for a device with so many pixels per widget pixel: a picture may have more than the screen.
+
+        The pens themselves are changed, because this happens while painting, when `setPen` would ask to paint again.
+        """
+        if ratio == self._ratio or ratio <= 0:
+            return
+        self._ratio = ratio
+        for curve, _, width, _ in self._curves:
+            curve.opts["pen"].setWidthF(width * ratio)
+        for line in self._grid:
+            line.currentPen.setWidthF(ratio)
+
     def _style_curve(self, curve: pg.PlotCurveItem, color: str, width: float, dash: tuple[float, ...]) -> None:
         # Cosmetic pens count device pixels, so their width grows with the ratio; dashes are in units of the width.
-        pen = pg.mkPen(getattr(current(), color), width=width * pen_scale(self))
+        pen = pg.mkPen(getattr(current(), color), width=width * self._ratio)
         if dash:
             pen.setDashPattern([length / width for length in dash])
             pen.setCapStyle(Qt.PenCapStyle.FlatCap)
@@ -98,11 +112,12 @@ class Plot(Grabbing):
 
     def restyle(self) -> None:
         """Take colours from the theme and widths from the screen."""
+        self._ratio = pen_scale(self)
         self.setBackgroundBrush(QColor(current().panel))
         for curve in self._curves:
             self._style_curve(*curve)
         for line in self._grid:
-            line.setPen(pg.mkPen(current().grid, width=pen_scale(self)))
+            line.setPen(pg.mkPen(current().grid, width=self._ratio))
         self.viewport().update()
 
     # --- spans and zoom ------------------------------------------------------------------------------------------
@@ -160,6 +175,7 @@ class Plot(Grabbing):
     # --- painting ------------------------------------------------------------------------------------------------
 
     def drawBackground(self, painter: QPainter, rect: QRectF) -> None:
+        self._widen(round(abs(painter.deviceTransform().m11()), 3))
         super().drawBackground(painter, rect)
         painter.save()
         self._in_pixels(painter)

@@ -62,6 +62,20 @@ def test_pens_grow_with_the_pixel_ratio_of_the_screen(plot, monkeypatch):
     assert all(line.pen.widthF() == 2.0 for line in plot._grid)
 
 
+@pytest.mark.parametrize("scale", [1, 2, 3])
+def test_a_line_is_as_thick_in_a_picture_of_any_scale(plot, scale):
+    curve = plot.add_curve("ink", 4.0)
+    curve.setData([0.0, 10.0], [0.5, 0.5])
+    plot.grab()  # as on the screen
+    image = QImage(plot.size() * scale, QImage.Format.Format_RGB32)
+    image.setDevicePixelRatio(scale)
+    QWidget.render(plot, image)
+    column = [image.pixelColor(200 * scale, y).lightness() for y in range(image.height())]
+    assert sum(lightness < 128 for lightness in column) == pytest.approx(4 * scale, abs=1)
+    plot.grab()
+    assert curve.opts["pen"].widthF() == 4.0  # and the screen has its own width again
+
+
 def test_dashes_keep_their_length_in_pixels(plot):
     curve = plot.add_curve("muted", 1.8, dash=(5.0, 4.0))
     pen = curve.opts["pen"]
