@@ -76,6 +76,9 @@ class HeadFitFooter(QWidget):
             rule=_broken_beta,
             written=number,
         )
+        self._arrange()
+
+    def _arrange(self) -> None:
         row = _row(self)
         for widget in (self._towards_caption, self.towards, self.query, self.t):
             row.addWidget(widget)
@@ -181,6 +184,9 @@ class RegressionFitFooter(QWidget):
         self.baseline = Combo(
             names, self, width=96, name="fit.baseline", label="baseline", tip="Another estimate on the same data"
         )
+        self._arrange()
+
+    def _arrange(self) -> None:
         row = _row(self)
         for widget in (Caption("bandwidth h", self), self.slider, self.h, self.loo):
             row.addWidget(widget)
