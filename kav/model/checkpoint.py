@@ -11,8 +11,9 @@ from pathlib import Path
 from kav.arrays import probe, to_device
 from kav.errors import ModelError
 from kav.model.families import Raw, config_of, family_of
+from kav.model.files import contained, read_file, read_json
 from kav.model.model import Model
-from kav.model.tensors import Folder, contained, read_file, read_json
+from kav.model.tensors import Folder
 from kav.model.tokenizer import Tokenizer
 from kav.model.weights import Reader
 from kav.paths import resource

@@ -11,9 +11,7 @@ The safetensors format description, huggingface.co/docs/safetensors.
 
 from __future__ import annotations
 
-import json
 import math
-import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,6 +20,7 @@ from typing import Any
 import numpy as np
 
 from kav.errors import ModelError
+from kav.model.files import WatchedFile, read_json
 
 MAX_HEADER = 100_000_000
 MAX_TENSORS = 200_000
@@ -41,48 +40,6 @@ class Place:
     n_bytes: int
 
 
-def read_json(raw: bytes, what: str) -> Any:
-    """Return parsed JSON, refusing duplicate keys and NaN or Infinity.
-
-    Raises
-    ------
-    ModelError
-        If it is not such JSON, or nested too deeply.
-    """
-
-    def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        found = dict(pairs)
-        if len(found) != len(pairs):
-            raise ValueError("a key appears twice")
-        return found
-
-    def refuse(name: str) -> Any:
-        raise ValueError(f"{name} is not a number")
-
-    try:
-        return json.loads(raw, object_pairs_hook=once, parse_constant=refuse)
-    except (ValueError, RecursionError) as error:
-        raise ModelError(f"{what} must be JSON without duplicate keys, got: {str(error)[:200]}") from error
-
-
-def read_file(path: Path, limit: int) -> bytes:
-    """Return a regular file's bytes.
-
-    Raises
-    ------
-    ModelError
-        If it is no regular file, larger than `limit` bytes, or unreadable.
-    """
-    try:
-        size = path.stat().st_size
-        if not path.is_file() or size > limit:
-            raise ModelError(f"{path.name} must be a file of at most {limit:,} bytes, got {size:,}")
-        with path.open("rb") as file:
-            return file.read(limit + 1)[:limit]
-    except OSError as error:
-        raise ModelError(f"{path.name} must be readable, got: {error.strerror}") from error
-
-
 class SafeFile:
     """One open safetensors file.
 
@@ -97,43 +54,18 @@ class SafeFile:
     """
 
     def __init__(self, path: Path) -> None:
-        self.path = path
-        self._stamp = self._stat()
-        self.places: Mapping[str, Place] = self._read_header(self._stamp[0])
-
-    def _stat(self) -> tuple[int, int, int]:
-        """Size, time of change and identity of the file: equal as long as nobody touched it."""
-        try:
-            found = self.path.stat()
-        except OSError as error:
-            raise ModelError(f"{self.path.name} must stay on disk, got: {error.strerror}") from error
-        return found.st_size, found.st_mtime_ns, found.st_ino
-
-    def _bytes(self, start: int, n_bytes: int) -> bytearray:
-        """Exactly n_bytes from start on."""
-        out = bytearray(n_bytes)
-        view, done = memoryview(out), 0
-        try:
-            with self.path.open("rb", buffering=0) as file:
-                file.seek(start)
-                while done < n_bytes:
-                    got = file.readinto(view[done:])
-                    if not got:
-                        raise ModelError(f"{self.path.name} must stay as it was, got a shorter file", "open it again")
-                    done += got
-        except OSError as error:
-            raise ModelError(f"{self.path.name} must be readable, got: {error.strerror}") from error
-        return out
+        self._file = WatchedFile(path)
+        self.places: Mapping[str, Place] = self._read_header(self._file.size)
 
     def _read_header(self, size: int) -> dict[str, Place]:
-        name = self.path.name
+        name = self._file.name
         if size < 10:
             raise ModelError(f"{name} must be a safetensors file, got {size} bytes")
-        n_header = int.from_bytes(self._bytes(0, 8), "little")
+        n_header = int.from_bytes(self._file.read(0, 8), "little")
         if n_header > min(MAX_HEADER, size - 8):
             limit = min(MAX_HEADER, size - 8)
             raise ModelError(f"header of {name} must have at most {limit:,} bytes, got {n_header:,}")
-        raw = bytes(self._bytes(8, n_header))
+        raw = bytes(self._file.read(8, n_header))
         if raw[:1] != b"{":
             raise ModelError(f'header of {name} must begin with "{{", got {raw[:1]!r}', "is it a safetensors file?")
         header = read_json(raw, f"header of {name}")
@@ -145,7 +77,7 @@ class SafeFile:
         return found
 
     def _place(self, name: str, entry: Any, offset: int) -> Place:
-        what = f"tensor {name[:80]!r} of {self.path.name}"
+        what = f"tensor {name[:80]!r} of {self._file.name}"
         if len(name.encode("utf-8", "replace")) > MAX_NAME:
             raise ModelError(f"a tensor's name must have at most {MAX_NAME} bytes, got {len(name)} characters")
         if not isinstance(entry, dict):
@@ -170,11 +102,11 @@ class SafeFile:
         for place in sorted(places.values(), key=lambda place: (place.start, place.n_bytes)):
             if place.start != at:
                 raise ModelError(
-                    f"tensors of {self.path.name} must lie side by side, got a gap or overlap at byte {at:,}"
+                    f"tensors of {self._file.name} must lie side by side, got a gap or overlap at byte {at:,}"
                 )
             at += place.n_bytes
         if at != size:
-            raise ModelError(f"tensors of {self.path.name} must fill its {size:,} bytes, got an end at {at:,}")
+            raise ModelError(f"tensors of {self._file.name} must fill its {size:,} bytes, got an end at {at:,}")
 
     def read(self, name: str) -> np.ndarray:
         """Return one tensor as float32.
@@ -184,10 +116,8 @@ class SafeFile:
         ModelError
             If the file changed since it was opened.
         """
-        if self._stat() != self._stamp:
-            raise ModelError(f"{self.path.name} must stay as it was, got a file changed on disk", "open it again")
         place = self.places[name]
-        raw = self._bytes(place.start, place.n_bytes)
+        raw = self._file.read(place.start, place.n_bytes)
         if place.dtype == "BF16":  # the upper half of a float32
             return (np.frombuffer(raw, "<u2").astype(np.uint32) << 16).view(np.float32).reshape(place.shape)
         return np.frombuffer(raw, "<f4" if place.dtype == "F32" else "<f2").astype(np.float32).reshape(place.shape)
@@ -232,19 +162,3 @@ class Folder:
     def read(self, name: str) -> np.ndarray:
         """Return a tensor as float32; see `SafeFile.read`."""
         return self._files[name].read(name)
-
-
-def contained(folder: Path, name: str) -> Path:
-    """Return the file called `name` in a folder, refusing names and links that lead out of it.
-
-    Raises
-    ------
-    ModelError
-        If it is not a plain name, or the file lies elsewhere.
-    """
-    path = folder / name
-    if name != os.path.basename(name) or "\\" in name or "\0" in name or name in ("", ".", ".."):
-        raise ModelError(f"a file of a model must be named without a path, got {name[:120]!r}")
-    if path.resolve().parent != folder.resolve():
-        raise ModelError(f"{name} must lie inside the model's folder, got a link that leads out", "copy the file there")
-    return path
