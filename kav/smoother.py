@@ -59,10 +59,26 @@ def weights(log_kernel: Array) -> Array:
     ----------
     Nadaraya 1964, eq. 2; Vaswani et al. 2017, eq. 1.
     """
+    mass, total = masses(log_kernel)
+    return mass / total
+
+
+def masses(log_kernel: Array) -> tuple[Array, Array]:
+    """Return the weights before they are normalised, and what normalises them: ``weights = mass / total``.
+
+    Averaging first and dividing the (n_queries, d) averages afterwards saves a pass over (n_queries, n_keys).
+
+    Returns
+    -------
+    mass : array, same shape as log_kernel
+        ``exp(log_kernel_ij - max_j log_kernel_ij)``; 0 in a row without a visible key.
+    total : array, shape (..., n_queries, 1)
+        Row sums; 1 in a row without a visible key.
+    """
     xp = namespace(log_kernel)
     mass = xp.exp(log_kernel - _shift(log_kernel, xp))
     total = xp.sum(mass, axis=-1, keepdims=True)
-    return mass / xp.where(total > 0, total, xp.ones_like(total))
+    return mass, xp.where(total > 0, total, xp.ones_like(total))
 
 
 def smooth(weights: Array, values: Array) -> Array:

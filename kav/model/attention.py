@@ -11,18 +11,24 @@ query heads shares one key/value head. Edits are those of this layer, resolved (
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
+from array_api_compat import is_numpy_array
 
 from kav import smoother
 from kav.arrays import Array, like, namespace
 from kav.model.config import Block, Config
 from kav.model.edits import Edit, MaskKeys, MoveQuery, ScaleEdge, ScaleHead, SetScore, SetTemperature
 from kav.model.layers import Rotary, rotate, visible
+from kav.threads import blocks, each, worth
+
+BLOCK_ROWS = 64
+"""Queries of a block: few, so that it fits the cache and little of it is above the diagonal."""
 
 BLOCK_CELLS = 1 << 22
-"""Most cells of the score matrix (all heads together) that are held at once, if a block of 32 queries fits."""
+"""Most cells of the score matrix (batch and heads together) that one block holds, if one row of it fits."""
 
 
 def project(x: Array, W: Array, b: Array | None) -> Array:
@@ -38,9 +44,14 @@ def project(x: Array, W: Array, b: Array | None) -> Array:
     -------
     array, shape (..., n_heads, n_tokens, d_head)
     """
-    namespace(x, W)
-    out = x[..., None, :, :] @ W
-    return out if b is None else out + b[:, None, :]
+    xp = namespace(x, W)
+    batch, n_tokens, n_heads = x.shape[:-2], x.shape[-2], W.shape[0]
+    flat = xp.reshape(x, (1, -1, x.shape[-1]))  # products see the batch as one matrix
+    out = flat @ W if b is None else flat @ W + b[:, None, :]
+    if not batch:
+        return out
+    out = xp.reshape(out, (n_heads, *batch, n_tokens, W.shape[-1]))
+    return xp.permute_dims(out, (*range(1, len(batch) + 1), 0, len(batch) + 1, len(batch) + 2))
 
 
 def log_kernel(
@@ -68,15 +79,14 @@ def log_kernel(
     array, shape (..., n_heads, n_queries, n_keys)
     """
     xp = namespace(q, k)
-    scores = grouped(q, k.shape[-3]) @ xp.matrix_transpose(k)[..., None, :, :] * config.score_scale
+    scores = grouped(q * config.score_scale, k.shape[-3]) @ xp.matrix_transpose(k)[..., None, :, :]
     scores = xp.reshape(scores, (*q.shape[:-1], k.shape[-2]))
-    n_heads, n_queries, n_keys = scores.shape[-3:]
+    n_heads = scores.shape[-3]
     here = tuple(edit for edit in edits if 0 <= getattr(edit, "head", -1) - corner[0] < n_heads)
     _edit_scores(scores, here, corner)
     if not masked:
         return scores
-    seen = visible(config, (corner[1], corner[1] + n_queries), (corner[2], corner[2] + n_keys), like_=q)
-    scores = xp.where(seen, scores, xp.full_like(scores, -xp.inf))
+    _hide(config, scores, corner)
     _mask_keys(scores, here, corner)
     return scores
 
@@ -98,6 +108,22 @@ def _edit_scores(scores: Array, edits: tuple[Edit, ...], corner: tuple[int, int,
             cell = (edit.head - corner[0], edit.query - corner[1], edit.key - corner[2])
             if 0 <= cell[1] < scores.shape[-2] and 0 <= cell[2] < scores.shape[-1]:
                 scores[..., cell[0], cell[1], cell[2]] = edit.value
+
+
+def _hide(config: Config, scores: Array, corner: tuple[int, int, int]) -> None:
+    """Write -inf where a key is not visible, into a block that nobody else holds yet.
+
+    Keys up to the block's first query are visible to all of them: only the columns after those are looked at.
+    """
+    n_queries, n_keys = scores.shape[-2:]
+    first = max(0, corner[1] + 1 - corner[2]) if config.causal else 0
+    if first >= n_keys:
+        return
+    xp = namespace(scores)
+    rows, columns = (corner[1], corner[1] + n_queries), (corner[2] + first, corner[2] + n_keys)
+    part = scores[..., first:]
+    seen = visible(config, rows, columns, like_=scores)
+    scores[..., first:] = xp.where(seen, part, xp.full_like(part, -xp.inf))
 
 
 def _mask_keys(scores: Array, edits: tuple[Edit, ...], corner: tuple[int, int, int]) -> None:
@@ -129,14 +155,21 @@ def pattern(
     array, shape (..., n_heads, n_queries, n_keys)
     """
     weights = smoother.weights(log_kernel(config, q, k, edits=edits, corner=corner))
-    for edit in edits:
-        if isinstance(edit, ScaleEdge) and 0 <= edit.head - corner[0] < weights.shape[-3] and edit.key < k.shape[-2]:
-            head, row = edit.head - corner[0], None if edit.query is None else edit.query - corner[1]
-            if row is None:
-                weights[..., head, :, edit.key] = weights[..., head, :, edit.key] * edit.scale
-            elif 0 <= row < weights.shape[-2]:
-                weights[..., head, row, edit.key] = weights[..., head, row, edit.key] * edit.scale
+    _scale_edges(weights, edits, corner)
     return weights
+
+
+def _scale_edges(weights: Array, edits: tuple[Edit, ...], corner: tuple[int, int, int]) -> None:
+    """Scale the columns or cells of `ScaleEdge`, in a block of whole rows that nobody else holds yet."""
+    n_heads, n_queries, n_keys = weights.shape[-3:]
+    for edit in edits:
+        if not isinstance(edit, ScaleEdge) or not 0 <= edit.head - corner[0] < n_heads or edit.key >= n_keys:
+            continue
+        head, row = edit.head - corner[0], None if edit.query is None else edit.query - corner[1]
+        if row is None:
+            weights[..., head, :, edit.key] = weights[..., head, :, edit.key] * edit.scale
+        elif 0 <= row < n_queries:
+            weights[..., head, row, edit.key] = weights[..., head, row, edit.key] * edit.scale
 
 
 def attend(
@@ -157,18 +190,28 @@ def attend(
     array, shape (..., n_heads, n_queries, d_head)
     """
     xp = namespace(q, k, v)
-    n_queries, n_tokens, n_groups = q.shape[-2], k.shape[-2], k.shape[-3]
-    n_rows = max(32, BLOCK_CELLS // max(1, n_tokens * int(np.prod(q.shape[:-2]))))
-    parts = []
-    for start in range(0, n_queries, n_rows):
-        stop = min(start + n_rows, n_queries)
-        n_seen = min(n_tokens, corner[1] + stop) if config.causal else n_tokens
-        rows = pattern(
-            config, q[..., start:stop, :], k[..., :n_seen, :], edits=edits, corner=(corner[0], corner[1] + start, 0)
-        )
-        z = smoother.smooth(grouped(rows, n_groups), v[..., :n_seen, :][..., None, :, :])
-        parts.append(xp.reshape(z, (*rows.shape[:-1], v.shape[-1])))
+    n_queries, n_tokens = q.shape[-2], k.shape[-2]
+    n_rows = max(1, min(BLOCK_ROWS, BLOCK_CELLS // (n_tokens * math.prod(q.shape[:-2]))))
+
+    def block(rows: tuple[int, int]) -> Array:
+        n_seen = min(n_tokens, corner[1] + rows[1]) if config.causal else n_tokens
+        keys, values = k[..., :n_seen, :], v[..., :n_seen, :]
+        return _averages(config, q[..., rows[0] : rows[1], :], keys, values, edits, (corner[0], corner[1] + rows[0], 0))
+
+    shared = is_numpy_array(q) and worth(n_rows * n_tokens * math.prod(q.shape[:-2]))
+    parts = each(block, blocks(n_queries, n_rows), shared=shared)
     return parts[0] if len(parts) == 1 else xp.concat(parts, axis=-2)
+
+
+def _averages(
+    config: Config, q: Array, k: Array, v: Array, edits: tuple[Edit, ...], corner: tuple[int, int, int]
+) -> Array:
+    """``pattern @ v`` of a block of whole rows, normalised after the product instead of before."""
+    xp = namespace(q, v)
+    mass, total = smoother.masses(log_kernel(config, q, k, edits=edits, corner=corner))
+    _scale_edges(mass, edits, corner)
+    z = smoother.smooth(grouped(mass, v.shape[-3]), v[..., None, :, :])
+    return xp.reshape(z, (*mass.shape[:-1], v.shape[-1])) / total
 
 
 def shuffled(n_tokens: int) -> np.ndarray:

@@ -24,6 +24,7 @@ from kav.model.edits import Edit, MoveQuery, ScaleMlp, needs_whole_prompt, of_la
 from kav.model.layers import Rotary, mlp, normalise, rotary, rotate
 from kav.model.model import Model
 from kav.task import Task
+from kav.threads import along_tokens, by_rows
 
 CHUNK_NUMBERS = 1 << 25
 """Most numbers of one layer's widest activation that `suffix` holds at once (128 MiB in float32)."""
@@ -68,16 +69,25 @@ def attention_half(
     """
     xp = namespace(resid, block.W_Q)
     start = 0 if past is None else first
-    x = normalise(config, block.norm1, resid[..., start:, :])
-    q = rotate(project(x[..., first - start :, :], block.W_Q, block.b_Q), table, first)
-    k = rotate(project(x, block.W_K, block.b_K), table, start)
-    v = project(x, block.W_V, block.b_V)
+    x = by_rows(lambda rows: normalise(config, block.norm1, rows), resid[..., start:, :])
+    q = _projected(x[..., first - start :, :], block.W_Q, block.b_Q, table=table, first=first)
+    k = _projected(x, block.W_K, block.b_K, table=table, first=start)
+    v = _projected(x, block.W_V, block.b_V, table=None, first=start)
     if past is not None:
         k = xp.concat([past.k[..., :first, :], k], axis=-2)
         v = xp.concat([past.v[..., :first, :], v], axis=-2)
     q = move_queries(q, edits, _targets(config, block, resid, edits=edits, table=table), first)
     z = scale_heads(attend(config, q, k, v, edits=edits, corner=(0, first)), edits, first)
     return LayerTrace(resid, q, k, v, z, resid[..., first:, :] + merge_heads(z, block))
+
+
+def _projected(x: Array, W: Array, b: Array | None, *, table: Rotary | None, first: int) -> Array:
+    """Queries, keys or values of a normalised stream whose first row is position `first`, rotated."""
+
+    def part(rows: tuple[int, int]) -> Array:
+        return rotate(project(x[..., rows[0] : rows[1], :], W, b), table, first + rows[0])
+
+    return along_tokens(part, x)
 
 
 def _targets(
@@ -96,7 +106,8 @@ def mlp_half(config: Config, block: Block, resid_mid: Array, *, edits: tuple[Edi
     """Return the stream leaving a layer, ``resid_mid`` plus the MLP's output; rows are positions first, first + 1..."""
     if block.mlp is None or block.norm2 is None:
         return resid_mid
-    out = mlp(config, block.mlp, normalise(config, block.norm2, resid_mid))
+    weights, norm = block.mlp, block.norm2
+    out = by_rows(lambda rows: mlp(config, weights, normalise(config, norm, rows)), resid_mid)
     for edit in edits:
         if isinstance(edit, ScaleMlp):
             out = scale_output(out, edit, first)
