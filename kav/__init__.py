@@ -40,6 +40,8 @@ if TYPE_CHECKING:
     from kav.regression.fit import smoother_matrix as smoother_matrix
     from kav.regression.kernels import KERNELS as KERNELS
 
+__version__ = "0.1.0"
+
 _HOMES = {
     "kav.circuits.composition": ("composition",),
     "kav.circuits.head_scores": ("head_scores",),

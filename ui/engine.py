@@ -70,6 +70,7 @@ class Engine(QObject):
         self._lock = threading.Lock()
         self._waiting: dict[str, OrderedDict[str, _Job]] = {lane: OrderedDict() for lane in LANES}
         self._running: dict[str, _Job | None] = dict.fromkeys(LANES)
+        self._undelivered: set[_Job] = set()  # done in a worker, not yet announced in the GUI thread
         self._executors = executors or {
             lane: ThreadPoolExecutor(max_workers=1, thread_name_prefix=f"kav-{lane}") for lane in LANES
         }
@@ -110,15 +111,17 @@ class Engine(QObject):
                     running.task.cancel()
 
     def busy(self, channel: str | None = None) -> bool:
-        """Return whether the channel (or any) has a running or waiting request."""
+        """Return whether the channel (or any) has a request that is waiting, running, or not yet announced."""
         with self._lock:
             jobs = [job for lane in LANES for job in (*self._waiting[lane].values(), self._running[lane]) if job]
+            jobs += self._undelivered
         return any(channel is None or job.channel == channel for job in jobs)
 
     def close(self) -> None:
         """Cancel everything and wait for the workers, at most two seconds."""
         self._closed = True
         with self._lock:
+            self._undelivered.clear()
             for lane in LANES:
                 self._waiting[lane].clear()
                 running = self._running[lane]
@@ -144,6 +147,8 @@ class Engine(QObject):
             job.error = error
         with self._lock:
             self._running[lane] = previous
+            if not self._closed:
+                self._undelivered.add(job)
         self._ended.emit(job)
 
     def _on_reported(self, job: _Job, fraction: float, text: str) -> None:
@@ -155,6 +160,8 @@ class Engine(QObject):
             self.progressed.emit(job.channel, fraction, text)
 
     def _on_ended(self, job: _Job) -> None:
+        with self._lock:
+            self._undelivered.discard(job)
         if self._closed:
             return
         if job.dropped or isinstance(job.error, Cancelled):

@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 
 from PySide6.QtCore import QEvent, QPoint, Qt, Signal
 from PySide6.QtGui import QGuiApplication, QKeyEvent
-from PySide6.QtWidgets import QFileDialog, QHBoxLayout, QMenu, QWidget
+from PySide6.QtWidgets import QFileDialog, QHBoxLayout, QLayout, QMenu, QWidget
 
 from kav.errors import KavError
 from kav.views.words import plain
@@ -151,6 +151,8 @@ class Panel(CardBody):
 
     def settle(self) -> None:
         """Let the panel ask for its new least size at once, not with the next turn of the event loop."""
+        for row in self.footer_bar.findChildren(QLayout):
+            row.activate()
         self.footer.activate()
         self.layout().activate()
 

@@ -11,7 +11,7 @@ import gc
 from itertools import pairwise
 from typing import Any
 
-from PySide6.QtCore import QSettings, Qt, QTimer
+from PySide6.QtCore import QByteArray, QSettings, Qt, QTimer
 from PySide6.QtGui import QCloseEvent, QResizeEvent
 from PySide6.QtWidgets import QApplication, QDockWidget, QMainWindow, QMenuBar, QVBoxLayout, QWidget
 
@@ -152,16 +152,15 @@ class Window(QMainWindow):
             self.panels[name].settle()
             dock.layout().activate()
         self.layout().activate()
-        rows = ROWS[self.compact]
+        rows = [[pair for pair in row if self.docks[pair[0]].isVisibleTo(self)] for row in ROWS[self.compact]]
         for row in rows:
-            cards = [(self.docks[name], share) for name, share in row if self.docks[name].isVisibleTo(self)]
-            if cards:
-                docks, shares = zip(*cards, strict=True)
-                self.resizeDocks(list(docks), list(shares), Qt.Orientation.Horizontal)
+            docks = [self.docks[name] for name, _ in row]
+            self.resizeDocks(docks, [share for _, share in row], Qt.Orientation.Horizontal)
         free = self.height() - self.menuWidget().sizeHint().height() - self.status.height() - GAP
         top = round(free * TOP_SHARE[self.compact])
-        firsts = [next(self.docks[name] for name, _ in row if self.docks[name].isVisibleTo(self)) for row in rows]
-        self.resizeDocks(firsts, [top, free - top], Qt.Orientation.Vertical)
+        if all(rows):
+            firsts = [self.docks[row[0][0]] for row in rows]
+            self.resizeDocks(firsts, [top, free - top], Qt.Orientation.Vertical)
 
     def maximise(self, name: str | None) -> None:
         """Show one card alone (None = all again)."""
@@ -205,12 +204,11 @@ class Window(QMainWindow):
         self._restored = False
         if self._settings is None:
             return
-        geometry, state = self._settings.value("geometry"), self._settings.value("layout")
-        if geometry is not None:
+        geometry, state = (self._settings.value(key) for key in ("geometry", "layout"))
+        if isinstance(geometry, QByteArray):
             self.restoreGeometry(geometry)
-        compact = self._settings.value("compact", False, type=bool)
-        if state is not None:
-            self.compact = bool(compact)
+        if isinstance(state, QByteArray):
+            self.compact = self._settings.value("compact") in (True, "true")
             self.arrange()
             self._restored = self.restoreState(state, LAYOUT_VERSION)
 

@@ -156,7 +156,6 @@ def table(result: Result) -> dict[str, Any]:
 
 def python(spec: Spec) -> str:
     """Return a script that computes the parts and prints them, largest first."""
-    task.report(0.0)  # a request that is no longer wanted ends here
     if isinstance(spec.scene, RegressionScene):
         return regression_setup(spec.scene) + _REGRESSION_SCRIPT
     scene = as_head(spec.scene)

@@ -105,7 +105,6 @@ def _names(labels: tuple[Label, ...], n: int) -> tuple[str, ...]:
 
 def python(spec: Spec) -> str:
     """Return a script that computes the circuit, its spectrum and its table, and prints what is on screen."""
-    task.report(0.0)  # a request that is no longer wanted ends here
     if isinstance(spec.scene, RegressionScene):
         return regression_setup(spec.scene) + _REGRESSION_SCRIPT
     from kav.views.head.circuits import table_tokens

@@ -1,0 +1,303 @@
+"""The whole window, used as a person uses it: everything linked, nothing lost, nothing clipped."""
+
+import numpy as np
+import pytest
+from PySide6.QtCore import QByteArray, QSettings, Qt
+from PySide6.QtGui import QGuiApplication
+from PySide6.QtWidgets import QApplication, QDialog
+
+import kav
+from kav.model.edits import ScaleHead
+from ui import theme
+from ui.engine import Engine
+from ui.session import Session
+from ui.window import Window
+
+pytestmark = pytest.mark.window
+SIZES = ((1440, 900), (1920, 1080), (1100, 700), (900, 600))
+
+
+@pytest.fixture(scope="module")
+def bundled():
+    return kav.open_model("bundled")
+
+
+@pytest.fixture
+def settings(tmp_path):
+    return QSettings(str(tmp_path / "kav.ini"), QSettings.Format.IniFormat)
+
+
+@pytest.fixture
+def make_window(bundled, qtbot, settings):
+    windows = []  # qtbot holds weak references only, and a collection in the middle of a paint would end the window
+
+    def make(size=(1440, 900), engine=None):
+        engine = engine or Engine.inline()
+        session = Session(engine)
+        engine.setParent(session)
+        session.set_model(bundled)
+        window = Window(session, engine, settings=settings)
+        session.setParent(window)
+        windows.append(window)
+        qtbot.addWidget(window)
+        window.resize(*size)
+        window.show()
+        window.activateWindow()
+        qtbot.waitUntil(window.isActiveWindow)
+        qtbot.waitUntil(lambda: all(window.result(name) for name, dock in window.docks.items() if dock.isVisible()))
+        return window
+
+    yield make
+    for window in windows:
+        window.close()
+
+
+def trigger(window, name):
+    window.actions_by_name[name].trigger()
+
+
+def readings(window):
+    return {name: panel.header.reading.text() for name, panel in window.panels.items()}
+
+
+def test_five_linked_panels_are_live_on_the_bundled_model(make_window):
+    window = make_window()
+    assert set(window.panels) == {"fit", "attention", "attribution", "circuits", "dose"}
+    assert all(panel.result is not None and panel.error is None for panel in window.panels.values())
+    focus = {(result.layer, result.head) for result in (window.result("attention"), window.prompt_bar._feed.result)}
+    assert focus == {(1, 0)}
+
+
+def test_removing_the_previous_token_head_is_seen_in_every_panel_at_once(make_window):
+    window = make_window()
+    before = readings(window)
+    peak = window.result("fit").points.weight.max()
+    probability = window.result("attribution").predictions[0].probability
+    logit = window.result("attribution").total
+    window.session.put_edit(ScaleHead(0, 0, 0.0))
+    after = readings(window)
+    assert {name for name in before if before[name] != after[name]} == {"fit", "attention", "attribution", "dose"}
+    key = window.result("fit").selected
+    assert window.result("fit").points.weight[key] < 0.2 < 0.9 < peak
+    target = next(p for p in window.result("attribution").predictions if p.is_target)
+    assert target.before == pytest.approx(probability, abs=1e-6)
+    assert target.probability < 0.1 < 0.9 < probability
+    assert window.result("attribution").total < logit - 5
+    assert window.result("dose").dose == 0.0
+    assert window.windowTitle().endswith("— edited")
+    assert "head 0.0" in window.prompt_bar.chip.text()
+
+
+def test_numbers_on_screen_are_those_of_the_public_api(make_window, bundled):
+    window = make_window()
+    trace = kav.run(bundled, bundled.encode(window.session.prompt))
+    parts = kav.attribution(trace)
+    fit, attention, attribution = (window.result(name) for name in ("fit", "attention", "attribution"))
+    head = next(part for part in attribution.parts if part.kind == "head" and (part.layer, part.head) == (1, 0))
+    np.testing.assert_allclose(attention.weights, trace.pattern(1, 0), atol=1e-6)
+    assert attribution.total == pytest.approx(parts.total, abs=1e-4)
+    assert fit.f == pytest.approx(head.value, abs=1e-5)
+    assert fit.f == pytest.approx(float(np.sum(parts.sources[1, 0])), abs=1e-5)
+
+
+def test_undo_and_redo_by_keyboard_take_an_edit_back(make_window, qtbot):
+    window = make_window()
+    before = readings(window)
+    window.session.put_edit(ScaleHead(0, 0, 0.0))
+    qtbot.keyClick(window, Qt.Key.Key_Z, Qt.KeyboardModifier.ControlModifier)
+    assert window.session.edits == ()
+    assert readings(window) == before
+    qtbot.keyClick(window, Qt.Key.Key_Z, Qt.KeyboardModifier.ControlModifier | Qt.KeyboardModifier.ShiftModifier)
+    assert window.session.edits == (ScaleHead(0, 0, 0.0),)
+
+
+def test_the_chip_resets_all_edits(make_window, qtbot):
+    window = make_window()
+    window.session.put_edit(ScaleHead(0, 0, 0.0))
+    chip = window.prompt_bar.chip
+    assert chip.isVisible()
+    qtbot.mouseClick(chip, Qt.MouseButton.LeftButton, pos=chip.close_rect().center().toPoint())
+    assert window.session.edits == ()
+    assert not window.windowTitle().endswith("edited")
+
+
+def test_typing_a_prompt_is_live(make_window, qtbot):
+    window = make_window()
+    trigger(window, "prompt.edit")
+    line = window.prompt_bar.prompt.line
+    assert line.isVisible()
+    line.selectAll()
+    qtbot.keyClicks(line, "The old dog saw the old")
+    assert len(window.result("attention").query_labels) == len(window.session.trace.tokens.ids)
+    assert window.session.prompt == "The old dog saw the old"
+    qtbot.keyClick(line, Qt.Key.Key_Return)
+    assert not line.isVisible()
+
+
+def test_an_empty_prompt_and_one_token_are_pictures_too(make_window):
+    window = make_window()
+    for prompt in ("", "A", "A "):
+        window.session.set_prompt(prompt)
+        assert all(panel.error is None for panel in window.panels.values()), prompt
+        assert np.isfinite(window.result("fit").f)
+
+
+def test_clicking_a_token_asks_and_shift_clicking_reads(make_window, qtbot):
+    window = make_window()
+    strip = window.prompt_bar.prompt.strip
+    qtbot.mouseClick(strip, Qt.MouseButton.LeftButton, pos=strip.rect_of(9).center().toPoint())
+    assert window.result("attention").query == 9
+    qtbot.mouseClick(
+        strip, Qt.MouseButton.LeftButton, Qt.KeyboardModifier.ShiftModifier, strip.rect_of(2).center().toPoint()
+    )
+    assert (window.result("attention").key, window.result("fit").selected) == (2, 2)
+    trigger(window, "view.back")
+    trigger(window, "view.back")
+    assert window.result("attention").query == len(window.session.trace.tokens.ids) - 1
+
+
+def test_a_prediction_becomes_the_target_everywhere(make_window, qtbot):
+    window = make_window()
+    bar = window.prompt_bar.predictions
+    other = bar.visible_tokens()[1]
+    qtbot.mouseClick(bar, Qt.MouseButton.LeftButton, pos=bar.rect_of(other).center().toPoint())
+    assert window.session.selection.target == other
+    label = window.session.model.label(other)
+    for name in ("fit", "attribution"):
+        assert label in window.panels[name].header.reading.text()
+
+
+def test_heads_step_by_keyboard_through_all_layers(make_window, qtbot):
+    window = make_window()
+    keys = (Qt.Key.Key_Up, Qt.KeyboardModifier.ControlModifier)
+    for _ in range(6):
+        qtbot.keyClick(window, *keys)
+    assert (window.session.selection.layer, window.session.selection.head) == (0, 0)
+    qtbot.keyClick(window, Qt.Key.Key_Down, Qt.KeyboardModifier.ControlModifier)
+    assert window.result("attention").head == 1
+
+
+@pytest.mark.parametrize("scene", ["head", "regression"])
+@pytest.mark.parametrize("size", SIZES)
+def test_nothing_is_clipped_or_overlaps_at_any_size(make_window, scene, size):
+    window = make_window(size)
+    window.session.set_scene(scene)
+    assert (window.width(), window.height()) == size, "the cards' least sizes must fit"
+    shown = [dock for dock in window.docks.values() if dock.isVisible()]
+    assert len(shown) == (4 if size[0] < 1280 else 5)
+    for dock in shown:
+        inside = dock.geometry()
+        assert window.rect().contains(inside), dock.objectName()
+        assert inside.width() >= 260, dock.objectName()
+        assert not any(inside.intersects(other.geometry()) for other in shown if other is not dock)
+    bar = window.prompt_bar
+    row = [bar._first.itemAt(i).widget() for i in range(bar._first.count())]
+    row = [widget for widget in row if widget is not None and widget.isVisible()]
+    for left, right in zip(row, row[1:], strict=False):
+        assert left.geometry().right() < right.geometry().left(), (left.objectName(), right.objectName())
+    assert row[-1].geometry().right() <= bar.width()
+
+
+def test_cards_have_the_sizes_of_the_design(make_window):
+    window = make_window()
+    widths = {name: dock.width() for name, dock in window.docks.items()}
+    design = {"fit": 793, "attention": 615, "attribution": 446, "circuits": 488, "dose": 481}
+    assert all(abs(widths[name] - design[name]) <= 8 for name in design), widths
+    assert abs(window.docks["fit"].height() - 432) <= 6
+
+
+def test_the_compact_layout_lets_two_questions_take_turns(make_window, qtbot):
+    window = make_window((1100, 700))
+    attribution, circuits = window.docks["attribution"], window.docks["circuits"]
+    assert (attribution.isVisible(), circuits.isVisible()) == (True, False)
+    tab = window.panels["attribution"].header.findChild(object, "attribution.header.tab.circuits")
+    qtbot.mouseClick(tab, Qt.MouseButton.LeftButton)
+    assert (attribution.isVisible(), circuits.isVisible()) == (False, True)
+    assert window.result("circuits").kind == "head"
+    window.resize(1440, 900)
+    qtbot.waitUntil(lambda: attribution.isVisible() and circuits.isVisible())
+
+
+def test_where_is_never_shown_without_whether_it_matters(make_window, qtbot):
+    window = make_window()
+    for name in window.panels:
+        qtbot.mouseClick(window.panels[name].header.maximise, Qt.MouseButton.LeftButton)
+        shown = {other for other, dock in window.docks.items() if dock.isVisible()}
+        assert name in shown
+        assert "attention" not in shown or "dose" in shown
+        qtbot.mouseClick(window.panels[name].header.maximise, Qt.MouseButton.LeftButton)
+        assert all(dock.isVisible() for dock in window.docks.values())
+
+
+def test_switching_the_theme_repaints_everything_and_back(make_window):
+    window = make_window()
+    light = window.grab().toImage()
+    trigger(window, "view.dark")
+    assert theme.current().dark
+    dark = window.grab().toImage()
+    assert dark.pixelColor(3, 500).lightness() < 60 < 200 < light.pixelColor(3, 500).lightness()
+    trigger(window, "view.light")
+    assert window.grab().toImage() == light
+
+
+def test_the_layout_is_kept_between_starts(make_window, settings):
+    window = make_window()
+    window.resizeDocks([window.docks["fit"], window.docks["attention"]], [640, 768], Qt.Orientation.Horizontal)
+    width = window.docks["fit"].width()
+    window.close()
+    again = make_window()
+    assert abs(again.docks["fit"].width() - width) <= 4
+
+
+@pytest.mark.parametrize("rubbish", [QByteArray(b"\x00\x01garbage"), "{", 999])
+def test_unreadable_settings_start_with_defaults(make_window, settings, rubbish):
+    """Story: a damaged settings file kept a program from starting at all."""
+    for key in ("geometry", "layout", "compact", "theme"):
+        settings.setValue(key, rubbish)
+    window = make_window()
+    assert all(dock.isVisible() for dock in window.docks.values())
+    assert abs(window.docks["fit"].width() - 793) <= 8
+
+
+def test_a_refused_prompt_is_a_notice_and_the_picture_stays(make_window):
+    window = make_window()
+    before = readings(window)
+    window.session.set_prompt("word " * 400)
+    assert window.notice.isVisible()
+    assert "256" in window.notice.text()
+    assert readings(window) == before
+    window.notice.hide()
+
+
+@pytest.mark.parametrize("name", ["help.keys", "help.about"])
+def test_help_opens_and_closes(make_window, name, qtbot):
+    window = make_window()
+    trigger(window, name)
+    dialog = next(w for w in QApplication.topLevelWidgets() if isinstance(w, QDialog) and w.isVisible())
+    assert dialog.windowTitle()
+    if name == "help.about":
+        dialog.findChild(object, "about.copy").click()
+        assert f"KAV {kav.__version__}" in QGuiApplication.clipboard().text()
+    dialog.close()
+
+
+def test_closing_while_everything_is_busy_is_quiet(make_window, qtbot):
+    window = make_window(engine=Engine())
+    for layer, head in ((0, 0), (1, 1), (0, 3)):
+        window.session.select_head(layer, head)
+        window.session.put_edit(ScaleHead(layer, head, 0.5))
+    window.close()
+    assert not window.engine.busy()
+
+
+def test_a_drag_ends_on_the_last_value_in_every_panel(make_window, qtbot):
+    window = make_window(engine=Engine())
+    for i in range(30):
+        window.session.put_edit(ScaleHead(0, 0, 1.0 - (i + 1) / 30), merge="dose")
+        qtbot.wait(5)
+    window.session.end_drag()
+    qtbot.waitUntil(lambda: window.settled() and window.session.runs.edits == window.session.edits)
+    qtbot.waitUntil(lambda: window.settled() and window.result("dose").dose == 0.0)
+    expected = kav.run(window.session.model, window.session.trace.tokens, edits=(ScaleHead(0, 0, 0.0),))
+    np.testing.assert_allclose(window.result("attention").weights, expected.pattern(1, 0), atol=1e-5)
+    assert window.session.undo_stack.count() == 1
