@@ -1,5 +1,7 @@
 """The whole window, used as a person uses it: everything linked, nothing lost, nothing clipped."""
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from PySide6.QtCore import QByteArray, QSettings, Qt
@@ -193,7 +195,7 @@ def test_nothing_is_clipped_or_overlaps_at_any_size(make_window, scene, size):
     bar = window.prompt_bar
     row = [bar._first.itemAt(i).widget() for i in range(bar._first.count())]
     row = [widget for widget in row if widget is not None and widget.isVisible()]
-    for left, right in zip(row, row[1:], strict=False):
+    for left, right in pairwise(row):
         assert left.geometry().right() < right.geometry().left(), (left.objectName(), right.objectName())
     assert row[-1].geometry().right() <= bar.width()
 
