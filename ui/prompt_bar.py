@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from PySide6.QtCore import Signal
+from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QHBoxLayout, QStackedLayout, QVBoxLayout, QWidget
 
 from kav.errors import KavError
@@ -36,7 +36,7 @@ SCENES = {
     True: (("head", "Head"), ("regression", "Regression")),
 }
 NO_FOIL = -1
-PREDICTIONS_WIDTH = {False: 332, True: 236}
+PREDICTIONS_WIDTH = {False: 332, True: 258}
 
 
 class PromptBar(QWidget):
@@ -113,6 +113,7 @@ class PromptBar(QWidget):
         for stack, widgets in ((self._left, (self.prompt, self.rug)), (self._right, (self.predictions, self.predicts))):
             for widget in widgets:
                 stack.addWidget(widget)
+        self._right.setAlignment(self.predicts, Qt.AlignmentFlag.AlignBottom)
         self._second = QHBoxLayout()
         self._second.setContentsMargins(11, 0, 11, 0)
         self._second.setSpacing(16)

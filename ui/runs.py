@@ -6,9 +6,8 @@ import time
 from dataclasses import dataclass
 from typing import Any
 
-import kav
 from kav.model.edits import Edit
-from kav.model.trace import Trace
+from kav.model.trace import Trace, run
 from kav.task import Task
 
 from .document import fits
@@ -41,10 +40,10 @@ def run_prompt(model: Any, prompt: str, edits: tuple[Edit, ...], last: Runs | No
     tokens = last.base.tokens if known else model.encode(prompt)
     task.report(0.1)
     start = time.perf_counter()
-    base = last.base if known else kav.run(model, tokens, base=last.base if last is not None else None, task=task)
+    base = last.base if known else run(model, tokens, base=last.base if last is not None else None, task=task)
     task.report(0.5)
     fitting = tuple(edit for edit in edits if fits(edit, len(tokens.ids)))
     if known and last.edits == fitting:
         return Runs(prompt, fitting, base, last.edited, last.seconds)
-    edited = kav.run(model, tokens, edits=fitting, base=base, task=task) if fitting else None
+    edited = run(model, tokens, edits=fitting, base=base, task=task) if fitting else None
     return Runs(prompt, fitting, base, edited, time.perf_counter() - start)

@@ -27,7 +27,7 @@ class StatusLine(QStatusBar):
         self.setSizeGripEnabled(False)
         self.setFixedHeight(26)
         self._session = session
-        self._seconds: dict[str, float] = {}
+        self._timed: dict[str, tuple[str, float]] = {}
         self._hint = QLabel(self)
         self._hint.setObjectName("status.hint")
         self._facts = QLabel(self)
@@ -45,9 +45,10 @@ class StatusLine(QStatusBar):
 
     def _on_engine_finished(self, channel: str, value: object) -> None:
         if channel == "trace":
-            self._seconds["head"] = value.seconds  # type: ignore[attr-defined]
+            word = "rerun" if "head" in self._timed else "first run"  # the first one also loads libraries
+            self._timed["head"] = (word, value.seconds)  # type: ignore[attr-defined]
         elif channel == "fit" and self._session.kind == "regression":
-            self._seconds["regression"] = value[2]  # type: ignore[index]
+            self._timed["regression"] = ("fit", value[2])  # type: ignore[index]
         self.update_facts()
 
     def update_facts(self) -> None:
@@ -59,9 +60,9 @@ class StatusLine(QStatusBar):
             facts.append(f"{len(session.document.samples.x)} samples")
         elif session.trace is not None:
             facts.append(f"{len(session.trace.tokens.ids)} tokens")
-        seconds = self._seconds.get(session.kind)
-        if seconds is not None:
-            facts.append(f"{'rerun' if session.kind == 'head' else 'fit'} {number(1000 * seconds)} ms")
+        if session.kind in self._timed:
+            word, seconds = self._timed[session.kind]
+            facts.append(f"{word} {number(1000 * seconds)} ms")
         device = session.model.device if session.model is not None else "cpu"
         facts.append("NumPy · CPU" if device == "cpu" else f"CuPy · {device}")
         self._facts.setText("   ·   ".join(facts))
