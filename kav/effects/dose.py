@@ -20,6 +20,7 @@ import numpy as np
 from kav.arrays import Array, like
 from kav.effects.component import ComponentLike, Injection, Scaled, as_edit, injection, run_without
 from kav.effects.metric import Metric, make_metric, narrow
+from kav.effects.refine import Span, refined
 from kav.effects.rerun import along
 from kav.effects.tangent import final_rate, logits_rate
 from kav.errors import KavError
@@ -76,7 +77,7 @@ def dose_response(
     model: Model,
     tokens: Tokens,
     component: ComponentLike,
-    doses: Sequence[float] | np.ndarray,
+    doses: Sequence[float] | np.ndarray | Span,
     *,
     target: int | None = None,
     foil: int | None = None,
@@ -99,7 +100,8 @@ def dose_response(
     tokens : Tokens
     component : (layer, head), ("mlp", layer), ScaleHead, ScaleMlp or ScaleEdge
         An edit's own baseline and positions count, its scale does not.
-    doses : sequence of float, (n_doses,)
+    doses : sequence of float, (n_doses,), or Span
+        A `Span` measures as many doses as a picture of the curve needs.
     target, foil : int or None
         Token ids; target None = the top prediction at dose 1.
     metric : str
@@ -128,22 +130,28 @@ def dose_response(
     KavError
         If a dose is not finite, or component, token, position, metric or baseline does not exist.
     """
-    amounts = _checked(doses)
+    if not isinstance(doses, Span):
+        doses = _checked(doses)
     scaled = as_edit(model, component, n_tokens=len(tokens.ids), baseline=baseline, positions=positions)
     trace = run_without(model, tokens, tuple(edits), scaled, base=base)
     row = trace.position(position)
     place = injection(trace, scaled, reference=None if reference is None else run(model, reference))
     logits = model.unembed(trace.resid_final[row : row + 1, :])  # (1, d_vocab)
     chosen = make_metric(metric, target, foil, logits=logits[0, :], intact=intact_logits(trace, row, metric))
-    small, weights = narrow(chosen, model.weights)
-    read = Reader(trace, row, small, weights)
-    on_device = like(place.stream, amounts)
-    final = along(trace, place, on_device, position=row, task=task)
+    read = Reader(trace, row, *narrow(chosen, model.weights))
+
+    def rerun(some: np.ndarray, part: Task | None) -> np.ndarray:
+        return read.values(along(trace, place, like(place.stream, some), position=row, task=part))
+
+    if isinstance(doses, Span):
+        amounts, response = refined(rerun, doses, task=task)
+    else:
+        amounts, response = doses, rerun(doses, task)
     value, slope = read.value(), read.slope(place)
     return DoseResponse(
         doses=amounts,
-        response=read.values(final),
-        direct=read.direct(place.direction, on_device),
+        response=response,
+        direct=read.direct(place.direction, like(place.stream, amounts)),
         tangent=value + (amounts - 1) * slope,
         value=value,
         slope=slope,

@@ -12,6 +12,7 @@ import numpy as np
 from kav.arrays import Array
 from kav.effects.dose import dose_response
 from kav.effects.metric import make_metric
+from kav.effects.refine import Span
 from kav.model.edits import Edit, ScaleHead, ScaleMlp
 from kav.model.trace import Trace, run
 from kav.task import Task
@@ -21,9 +22,7 @@ from kav.views.scene import Focus, HeadScene, as_head, resolve
 from kav.views.words import Piece, Reading, numbers, share, token_pieces
 
 LOWEST, HIGHEST = -1.0, 3.0
-N_EVEN = 81  # steps of 0.05: 0 and 1 are among the doses
-MOST_REFINED = 48
-BEND = 0.004  # of the curve's range: a second difference above it asks for more doses there
+PIXELS = 500  # of a large plot on a dense screen: the line is as exact as that
 
 THROUGH_OTHERS = 0.1  # direct share of the drop below which the effect goes through later layers
 HARDLY = 0.05  # of the value, or nats, below which a drop hardly matters
@@ -128,51 +127,23 @@ def _scales(edit: Edit, component: Component) -> bool:
 
 
 def _curve(spec: Spec, scene: HeadScene, focus: Focus, scaled: Scaled, *, foil: int | None, task: Task) -> Curve:
-    """Even doses first, then more where the response bends."""
+    """As many doses as it takes for the line between them to be the curve, to a pixel."""
     model, tokens = scene.base.model, scene.base.tokens
     base = run(model, tokens, scaled.others, base=scene.base) if scaled.others else scene.base
-
-    def measure(doses: np.ndarray, part: Task) -> Curve:
-        found = dose_response(
-            model,
-            tokens,
-            scaled.edit(),
-            doses,
-            target=focus.target,
-            foil=foil,
-            metric=spec.response,
-            position=focus.query,
-            edits=scaled.others,
-            base=base,
-            task=part,
-        )
-        return Curve(found.doses, found.response, found.direct, found.tangent)
-
-    even = measure(np.linspace(LOWEST, HIGHEST, N_EVEN), task)
-    more = bends(even.doses, even.response)
-    return merged(even, measure(more, task)) if len(more) else even
-
-
-def bends(doses: np.ndarray, response: np.ndarray) -> np.ndarray:
-    """Return doses to add: midpoints beside those where the response's second difference is largest."""
-    whole = float(response.max() - response.min())
-    bend = np.abs(np.diff(response, 2))
-    wanted = np.flatnonzero(bend > BEND * whole) if whole > 0 else np.array([], dtype=int)
-    strongest = wanted[np.argsort(-bend[wanted], kind="stable")][: MOST_REFINED // 2]
-    left = np.unique(np.concatenate([strongest, strongest + 1]))
-    return np.asarray((doses[left] + doses[left + 1]) / 2)
-
-
-def merged(one: Curve, other: Curve) -> Curve:
-    """Return two curves as one, by dose."""
-    doses = np.concatenate([one.doses, other.doses])
-    order = np.argsort(doses, kind="stable")
-    return Curve(
-        doses[order],
-        np.concatenate([one.response, other.response])[order],
-        np.concatenate([one.direct, other.direct])[order],
-        np.concatenate([one.tangent, other.tangent])[order],
+    found = dose_response(
+        model,
+        tokens,
+        scaled.edit(),
+        Span(LOWEST, HIGHEST, n_pixels=PIXELS),
+        target=focus.target,
+        foil=foil,
+        metric=spec.response,
+        position=focus.query,
+        edits=scaled.others,
+        base=base,
+        task=task,
     )
+    return Curve(found.doses, found.response, found.direct, found.tangent)
 
 
 def _value(spec: Spec, scene: HeadScene, focus: Focus, *, foil: int | None) -> float:

@@ -11,6 +11,7 @@ from kav.model.edits import MaskKeys, MoveQuery, ScaleHead, SetScore, SetTempera
 from kav.regression.samples import sine
 from kav.task import Task
 from kav.views import attention, attribution, circuits, dose, fit
+from kav.views.head.dose import PIXELS
 from kav.views.scene import RegressionScene
 from kav.views.tables import write_table
 from kav.views.words import plain
@@ -74,7 +75,8 @@ def test_circuits_script_finds_table_and_spectrum(scene, capsys, circuit):
 def test_dose_script_finds_the_curve(scene, capsys, response):
     names, result = _ran(dose, scene(*EDITS, foil=5), capsys, response=response)
     again = np.interp(names["doses"], result.curve.doses, result.curve.response)
-    np.testing.assert_allclose(names["curve"].response, again, atol=1e-3)
+    pixel = (result.y_range[1] - result.y_range[0]) / PIXELS  # the curve is a line through fewer reruns
+    np.testing.assert_allclose(names["curve"].response, again, rtol=0, atol=1.5 * pixel)
 
 
 @pytest.mark.parametrize("make", [_regression, _dosed])
