@@ -99,3 +99,20 @@ def probe() -> tuple[str | None, str]:
         return "cuda:0", str(cupy.cuda.runtime.getDeviceProperties(0)["name"].decode())
     except Exception as error:
         return None, f"a GPU is present but unusable: {error}"
+
+
+def device_memory(where: str) -> int | None:
+    """Return how many bytes of a GPU's memory are free; None if that cannot be told.
+
+    Parameters
+    ----------
+    where : str
+        "cuda:N".
+    """
+    try:
+        import cupy
+
+        with cupy.cuda.Device(int(where.partition(":")[2])):
+            return int(cupy.cuda.runtime.memGetInfo()[0])
+    except Exception:  # whatever a driver can say: then it is not known
+        return None

@@ -1,27 +1,73 @@
-"""Opening a model: a folder in Hugging Face layout (config.json, safetensors, tokenizer.json) becomes a `Model`.
+"""Opening a model: a folder in Hugging Face layout, a .safetensors file in one, or a GGUF file becomes a `Model`.
 
-Nothing of the folder is executed or unpickled, no network is used, and every size is checked against config.json
-before anything is read. Matrices come out in kav's convention: vectors are rows, weights stand on the right.
+Nothing of what is opened is executed, rendered or unpickled, no network is used, and every name and size is checked
+before anything is read: see `kav.model.files`, `kav.model.tensors`, `kav.model.gguf`.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 
 from kav.arrays import probe, to_device
 from kav.errors import ModelError
-from kav.model.families import Raw, config_of, family_of
+from kav.model.config import Config
+from kav.model.families import Family, Raw, config_of, family_of
 from kav.model.files import contained, read_file, read_json
+from kav.model.forecast import Forecast, forecast_weights
+from kav.model.gguf import GgufFile
+from kav.model.gguf_settings import settings
+from kav.model.gguf_tensors import GgufTensors
+from kav.model.gguf_words import UnknownWordsError, start_token, tokenizer_json
 from kav.model.model import Model
 from kav.model.tensors import Folder
 from kav.model.tokenizer import Tokenizer
-from kav.model.weights import Reader
+from kav.model.tokenizer_trial import Trial
+from kav.model.weights import Reader, Tensors
 from kav.paths import resource
 from kav.task import Task
 
 MAX_CONFIG = 16 << 20
 MAX_TOKENIZER = 64 << 20
+MAX_SHARDS = 1024
 PICKLED = (".bin", ".pt", ".pth", ".pkl", ".ckpt", ".npy", ".npz")
+
+
+@dataclass(frozen=True)
+class Words:
+    """A tokenizer before it is loaded.
+
+    Parameters
+    ----------
+    source : bytes
+        What tokenizer.json holds.
+    bos_id : int or None
+    starts_with_bos : bool
+    tried : bool
+        Whether it must be tried in another process first: kav has not written it.
+    """
+
+    source: bytes
+    bos_id: int | None
+    starts_with_bos: bool
+    tried: bool = True
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """A model on disk, found and checked but not read."""
+
+    name: str
+    raw: Raw
+    family: Family
+    config: Config
+    tensors: Tensors
+    words: Callable[[], Words | None]
+
+    def forecast(self, *, dtype: str = "float32", where: str = "cpu") -> Forecast:
+        """Return how much memory opening it takes, and how much there is."""
+        return forecast_weights(self.tensors, self.config, dtype=dtype, where=where)
 
 
 def open_model(source: str | Path, *, device: str = "auto", dtype: str = "float32", task: Task | None = None) -> Model:
@@ -30,7 +76,7 @@ def open_model(source: str | Path, *, device: str = "auto", dtype: str = "float3
     Parameters
     ----------
     source : str or Path
-        "bundled", a folder, or a .safetensors file in one.
+        "bundled", a folder, a .safetensors file in one, or a .gguf file.
     device : str
         "cpu", "cuda" or "cuda:N"; "auto" takes a GPU that works, else the CPU.
     dtype : str
@@ -46,20 +92,87 @@ def open_model(source: str | Path, *, device: str = "auto", dtype: str = "float3
     if dtype not in ("float32", "float64"):
         raise ModelError(f'dtype must be "float32" or "float64", got {dtype!r}')
     where = _device(device)
-    folder, paths = _locate(source)
+    found = checkpoint(source)
+    needed = found.forecast(dtype=dtype, where=where)
+    if not needed.fits:
+        raise ModelError(
+            f"{found.name} must fit in memory on {where}, "
+            f"got {needed.n_bytes / 1e9:.1f} GB for {(needed.n_free or 0) / 1e9:.1f} GB that are free"
+        )
+    words, notes = _words(found)
+    trial = Trial(words.source) if words is not None and words.tried and source != "bundled" else None
+    reader = Reader(found.tensors, found.family, found.raw, found.config)
+    reader.check()
+    try:
+        config, weights = reader.weights(lambda array: to_device(array.astype(dtype, copy=False), where), task)
+    except MemoryError as error:
+        raise ModelError(f"{found.name} must fit in memory on {where}, got out of memory") from error
+    if trial is not None:
+        trial.finish()
+    notes += tuple(f"weights must be finite, got {n:,} that are not in {name}" for name, n in reader.not_finite.items())
+    return Model(config, weights, where, found.name, _tokenizer(words), str(source), notes)
+
+
+def _words(found: Checkpoint) -> tuple[Words | None, tuple[str, ...]]:
+    """A checkpoint's tokenizer; one of a kind that is not known is a note, and tokens are written by their ids."""
+    try:
+        return found.words(), ()
+    except UnknownWordsError as error:
+        return None, (str(error),)
+
+
+def _tokenizer(words: Words | None) -> Tokenizer | None:
+    if words is None:
+        return None
+    return Tokenizer(words.source.decode("utf-8", "replace"), words.bos_id, words.starts_with_bos)
+
+
+def checkpoint(source: str | Path) -> Checkpoint:
+    """Find and check a model on disk without reading its weights; what `open_model` opens.
+
+    Ask its `Checkpoint.forecast` before opening a model that may be large.
+
+    Parameters
+    ----------
+    source : str or Path
+        See `open_model`.
+
+    Raises
+    ------
+    ModelError
+        See `open_model`.
+    """
+    path = Path(str(resource("models", "induction"))) if source == "bundled" else Path(source).expanduser()
+    try:
+        path = _inside(path)
+        if path.suffix == ".gguf":
+            return _gguf(path)
+        folder, paths = _locate(path)
+    except (OSError, ValueError) as error:  # a path with a NUL, too long, or not allowed
+        raise ModelError(f"a model must be readable, got {str(source)[:200]!r}: {error}") from error
     raw = read_json(read_file(contained(folder, "config.json"), MAX_CONFIG), "config.json")
     if not isinstance(raw, dict):
         raise ModelError(f"config.json must hold an object, got {type(raw).__name__}")
     family = family_of(raw)
     config = config_of(raw, family)
-    reader = Reader(Folder(paths), family, raw, config)
-    reader.check()
-    try:
-        config, weights = reader.weights(lambda array: to_device(array.astype(dtype, copy=False), where), task)
-    except MemoryError as error:
-        raise ModelError(f"{folder.name} must fit in memory on {where}, got out of memory") from error
     name = folder.name if source != "bundled" else "induction"
-    return Model(config, weights, where, name, _tokenizer(folder, raw), str(source))
+    return Checkpoint(name, raw, family, config, Folder(paths), lambda: _folder_words(folder, raw))
+
+
+def _gguf(path: Path) -> Checkpoint:
+    file = GgufFile(path)
+    raw = settings(file)
+    family = family_of(raw)
+    config = config_of(raw, family)
+    return Checkpoint(path.stem, raw, family, config, GgufTensors(file, config), lambda: _gguf_words(file))
+
+
+def _gguf_words(file: GgufFile) -> Words | None:
+    text = tokenizer_json(file)
+    if text is None:
+        return None
+    # All but the tables of a unigram vocabulary are written anew, and checked while they are.
+    return Words(text.encode(), *start_token(file), tried='"precompiled_charsmap"' in text)
 
 
 def _device(device: str) -> str:
@@ -75,23 +188,27 @@ def _device(device: str) -> str:
     return found if device == "cuda" else device
 
 
-def _locate(source: str | Path) -> tuple[Path, list[Path]]:
+def _inside(path: Path) -> Path:
+    """The GGUF file in a folder that holds nothing else to open."""
+    if not path.is_dir() or (path / "config.json").exists():
+        return path
+    files = sorted(path.glob("*.gguf"))
+    if len(files) > 1:
+        raise ModelError(f"a folder must hold one GGUF file, got {len(files)} in {path.name}", "open one of the files")
+    return contained(path, files[0].name) if files else path
+
+
+def _locate(path: Path) -> tuple[Path, list[Path]]:
     """The folder of a source and its weight files."""
-    path = Path(str(resource("models", "induction"))) if source == "bundled" else Path(source).expanduser()
-    if path.suffix == ".gguf":
-        raise ModelError(f"a model must be a folder or a .safetensors file, got {path.name}", "GGUF is not read yet")
     if path.suffix in PICKLED:
         raise ModelError(f"weights must be safetensors, got {path.name}", "pickle is not supported, for safety")
-    try:
-        if path.is_file():
-            if path.suffix != ".safetensors":
-                raise ModelError(f"a model must be a folder or a .safetensors file, got {path.name}")
-            return path.parent, [contained(path.parent, path.name)]
-        if not path.is_dir():
-            raise ModelError(f"a model must exist, got {str(source)[:200]!r}", 'try "bundled"')
-        return path, _weight_files(path)
-    except (OSError, ValueError) as error:  # a path with a NUL, too long, or not allowed
-        raise ModelError(f"a model must be readable, got {str(source)[:200]!r}: {error}") from error
+    if path.is_file():
+        if path.suffix != ".safetensors":
+            raise ModelError(f"a model must be a folder, a .safetensors or a .gguf file, got {path.name[:80]}")
+        return path.parent, [contained(path.parent, path.name)]
+    if not path.is_dir():
+        raise ModelError(f"a model must exist, got {str(path)[:200]!r}", 'try "bundled"')
+    return path, _weight_files(path)
 
 
 def _weight_files(folder: Path) -> list[Path]:
@@ -105,16 +222,22 @@ def _weight_files(folder: Path) -> list[Path]:
     shards = listing.get("weight_map") if isinstance(listing, dict) else None
     if not isinstance(shards, dict) or not all(isinstance(name, str) for name in shards.values()):
         raise ModelError(f"{index.name} must map tensor names to file names, got something else")
-    return [contained(folder, name) for name in sorted(set(shards.values()))]
+    names = sorted(set(shards.values()))
+    if not 1 <= len(names) <= MAX_SHARDS:
+        raise ModelError(f"{index.name} must name 1..{MAX_SHARDS} files, got {len(names):,}")
+    return [contained(folder, name) for name in names]
 
 
-def _tokenizer(folder: Path, raw: Raw) -> Tokenizer | None:
+def _folder_words(folder: Path, raw: Raw) -> Words | None:
     """The folder's tokenizer; None without tokenizer.json."""
     if not (folder / "tokenizer.json").is_file():
         return None
-    source = read_file(contained(folder, "tokenizer.json"), MAX_TOKENIZER).decode("utf-8", "replace")
+    source = read_file(contained(folder, "tokenizer.json"), MAX_TOKENIZER)
+    spec = read_json(source, "tokenizer.json")
+    if not isinstance(spec, dict):
+        raise ModelError(f"tokenizer.json must hold an object, got {type(spec).__name__}")
     first = raw.get("bos_token_id")
     first = first[0] if isinstance(first, list) and first else first
     ours = raw.get("kav")
     wanted = isinstance(ours, dict) and ours.get("prepend_bos") is True
-    return Tokenizer(source, first if type(first) is int and first >= 0 else None, wanted)
+    return Words(source, first if type(first) is int and first >= 0 else None, wanted)

@@ -29,6 +29,8 @@ class Model:
         None: labels are "#id" and prompts are written as ids.
     source : str
         What `open_model` was given, so that a script can open it again; "" if it was not opened from anywhere.
+    notes : tuple of str
+        What the user should know about the file: weights that are not finite, words that could not be read.
     """
 
     config: Config
@@ -37,6 +39,7 @@ class Model:
     name: str = ""
     tokenizer: Tokenizer | None = None
     source: str = ""
+    notes: tuple[str, ...] = ()
 
     def encode(self, text: str, bos: bool | None = None) -> Tokens:
         """Return the tokens of a text.

@@ -1,0 +1,108 @@
+"""How much memory a model will take, and how much there is, before any of it is taken."""
+
+from __future__ import annotations
+
+import ctypes
+import math
+import os
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+from kav.arrays import device_memory
+from kav.model.config import Config
+from kav.model.weights import Tensors
+
+
+@dataclass(frozen=True)
+class Forecast:
+    """What opening a model takes, in bytes.
+
+    Parameters
+    ----------
+    n_bytes : int
+        Needed where the weights will live.
+    n_free : int or None
+        Free there now; None if that cannot be told.
+    where : str
+        "cpu" or "cuda:N".
+    """
+
+    n_bytes: int
+    n_free: int | None
+    where: str = "cpu"
+
+    @property
+    def share(self) -> float:
+        """The share of the free memory that is needed; 0 where that cannot be told."""
+        return 0.0 if self.n_free is None else self.n_bytes / max(self.n_free, 1)
+
+    @property
+    def fits(self) -> bool:
+        """Whether it can be held at all."""
+        return self.share <= 1
+
+
+def forecast_weights(tensors: Tensors, config: Config, *, dtype: str, where: str) -> Forecast:
+    """Return what a checkpoint's tensors take once they are opened.
+
+    Parameters
+    ----------
+    tensors : Tensors
+    config : Config
+    dtype : str
+        "float32" or "float64".
+    where : str
+        Device of the weights.
+    """
+    sizes = [math.prod(tensors.shape(name)) for name in tensors.names]
+    n_numbers = sum(sizes) + (config.d_vocab * config.d_model if config.tied else 0)  # W_U turned over, beside W_E
+    size = 8 if dtype == "float64" else 4
+    passing = 3 * 4 * max(sizes, default=0) if where == "cpu" else 0  # a tensor on its way: bytes, numbers, turned
+    return Forecast(n_numbers * size + passing, free_memory() if where == "cpu" else device_memory(where), where)
+
+
+def free_memory() -> int | None:
+    """Return how many bytes of main memory this process may still take; None if that cannot be told."""
+    if sys.platform == "win32":
+        return _windows()
+    found = [_meminfo(), _control_group()]
+    known = [value for value in found if value is not None]
+    if known:
+        return min(known)
+    try:  # macOS tells how much there is, not how much is free: an upper bound
+        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    except (ValueError, OSError, AttributeError):
+        return None
+
+
+def _meminfo() -> int | None:
+    try:
+        lines = Path("/proc/meminfo").read_text().splitlines()
+    except OSError:
+        return None
+    found = [line.split()[1] for line in lines if line.startswith("MemAvailable:")]
+    return int(found[0]) * 1024 if found else None
+
+
+def _control_group() -> int | None:
+    """What a container leaves."""
+    try:
+        limit = Path("/sys/fs/cgroup/memory.max").read_text().strip()
+        used = Path("/sys/fs/cgroup/memory.current").read_text().strip()
+    except OSError:
+        return None
+    return max(0, int(limit) - int(used)) if limit.isdecimal() and used.isdecimal() else None
+
+
+def _windows() -> int | None:
+    class Status(ctypes.Structure):
+        _fields_ = (
+            ("length", ctypes.c_ulong),
+            ("load", ctypes.c_ulong),
+            *((name, ctypes.c_ulonglong) for name in ("all", "free", "page", "page_free", "own", "own_free", "more")),
+        )
+
+    status = Status(length=ctypes.sizeof(Status))
+    reached = ctypes.windll.kernel32.GlobalMemoryStatusEx(ctypes.byref(status))  # type: ignore[attr-defined,unused-ignore]
+    return int(status.free) if reached else None

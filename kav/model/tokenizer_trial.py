@@ -1,0 +1,95 @@
+"""Loading a foreign tokenizer.json once in a process of its own, where it may hang, crash or eat memory.
+
+The library that reads the file is compiled: a broken file can end the process that reads it, and a pattern can take
+for ever on a few letters. A child with limits reads it and encodes a few texts first; it runs while weights are read.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import threading
+from functools import lru_cache
+
+from kav.errors import ModelError
+
+SECONDS = 2
+"""Processor time that loading and first use may take, and as much again for every 8 MB of the file."""
+MEMORY = 2 << 30
+PATIENCE = 60
+"""Seconds that a child may wait for a processor."""
+
+_CHILD = rf"""
+import sys
+source = sys.stdin.buffer.read()
+try:
+    import resource
+    seconds = {SECONDS} * (1 + len(source) // 8_000_000)
+    resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds + 1))
+    resource.setrlimit(resource.RLIMIT_AS, ({MEMORY}, {MEMORY}))
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+except (ImportError, ValueError, OSError):
+    pass
+import os
+os.environ["TOKENIZERS_PARALLELISM"] = "false"
+import tokenizers
+letters, mixed = ("a", " ", "1", ".", "ab"), ("Hello, world! 12345", "\u6771\u4eac\U0001f600 \u00e9\t\n x")
+try:
+    engine = tokenizers.Tokenizer.from_str(source.decode("utf-8", "replace"))
+    engine.no_padding()
+    engine.no_truncation()
+    for text in (*mixed, *(letter * 100 + end for letter in letters for end in ("!", "x", "\n"))):
+        engine.encode(text)
+        engine.encode(text, add_special_tokens=False)
+except BaseException as error:
+    sys.stderr.write("got: " + str(error)[:300])
+    sys.exit(3)
+"""
+
+
+class Trial:
+    """A trial that runs beside other work; `finish` gives its verdict.
+
+    Parameters
+    ----------
+    source : bytes
+        What tokenizer.json holds.
+    """
+
+    def __init__(self, source: bytes) -> None:
+        self._source = source
+        self._thread = threading.Thread(target=verdict, args=(source,), daemon=True)
+        self._thread.start()
+
+    def finish(self) -> None:
+        """Wait for the end.
+
+        Raises
+        ------
+        ModelError
+            If the file could not be loaded and used within its limits.
+        """
+        self._thread.join()
+        reason = verdict(self._source)
+        if reason:
+            raise ModelError(f"tokenizer.json must be one that can be opened and used, {reason}")
+
+
+@lru_cache(maxsize=4)
+def verdict(source: bytes) -> str:
+    """Return why a tokenizer cannot be used; "" if it can, or if there is no interpreter to try it in."""
+    if getattr(sys, "frozen", False) or not sys.executable:
+        return ""
+    try:
+        child = subprocess.run(
+            [sys.executable, "-I", "-c", _CHILD], input=source, capture_output=True, timeout=PATIENCE, check=False
+        )
+    except subprocess.TimeoutExpired:
+        return f"got no answer within {PATIENCE} seconds"
+    except OSError:  # no process can be started here: then it is read without a trial
+        return ""
+    if child.returncode == 3:
+        return child.stderr.decode("utf-8", "replace").rpartition("got: ")[2].join(("got: ", "")) or "got no reason"
+    if child.returncode:
+        return f"got a reader that ended with {child.returncode}: it crashed, or needed too much time or memory"
+    return ""
