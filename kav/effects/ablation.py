@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from kav.arrays import Array
-from kav.effects.component import as_edit
+from kav.effects.component import as_edit, place_of
 from kav.effects.dose import Reader, intact_logits
 from kav.effects.metric import make_metric, narrow
 from kav.effects.rerun import reads_one_row, reread
@@ -113,9 +113,7 @@ def _without_heads(read: Reader, layer: int, baseline: str) -> np.ndarray:
     trace, block = read.trace, read.trace.model.weights.blocks[layer]
     step = trace.layers[layer]
     lost = (step.z - baseline_of(step.z, baseline)) @ block.W_O  # (n_heads, n_tokens, d_model)
-    if block.mlp is None:
-        return _without(read, step.resid_mid, lost, layer=layer + 1, from_mid=False)
-    return _without(read, step.resid_mid, lost, layer=layer, from_mid=True)
+    return _without(read, layer, lost, of_mlp=False)
 
 
 def _without_mlp(read: Reader, layer: int, baseline: str) -> float:
@@ -125,16 +123,18 @@ def _without_mlp(read: Reader, layer: int, baseline: str) -> float:
         return float("nan")
     out = mlp_output(trace, layer)
     lost = (out - baseline_of(out, baseline))[None, :, :]
-    return float(_without(read, trace.resid_pre(layer + 1), lost, layer=layer + 1, from_mid=False)[0])
+    return float(_without(read, layer, lost, of_mlp=True)[0])
 
 
-def _without(read: Reader, stream: Array, lost: Array, *, layer: int, from_mid: bool) -> np.ndarray:
-    """The metric after each of the losses (n_batch, n_tokens, d_model) from a stream, shape (n_batch,)."""
-    row = read.row
-    if reads_one_row(read.trace, layer, from_mid=from_mid):
-        stream, lost = stream[row : row + 1, :], lost[:, row : row + 1, :]
+def _without(read: Reader, layer: int, lost: Array, *, of_mlp: bool) -> np.ndarray:
+    """The metric after each of the losses (n_batch, n_tokens, d_model) from a half's output, shape (n_batch,)."""
+    row, place = read.row, place_of(read.trace, layer, of_mlp=of_mlp, direction=lost[0, :, :])
+    if reads_one_row(read.trace, place.layer, from_mid=place.from_mid):
+        place, lost = place.at_row(row), lost[:, row : row + 1, :]
 
     def streams(start: int, stop: int) -> Array:
-        return stream[None, :, :] - lost[start:stop, :, :]
+        return place.moved(-lost[start:stop, :, :])
 
-    return read.values(reread(read.trace, streams, lost.shape[0], layer=layer, from_mid=from_mid, position=row))
+    n_batch = lost.shape[0]
+    final = reread(read.trace, streams, n_batch, layer=place.layer, from_mid=place.from_mid, position=row)
+    return read.values(final)

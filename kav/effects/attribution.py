@@ -168,9 +168,9 @@ def applied_rows(trace: Trace, layer: int, row: int) -> Array:
     """
     config, step, edits = trace.model.config, trace.layers[layer], trace.edits_of(layer)
     if needs_whole_prompt(edits):
-        whole = pattern(config, step.q, step.k, edits=edits)  # (n_heads, n_tokens, n_tokens)
+        whole = pattern(config, step.q, step.k, layer=layer, edits=edits)  # (n_heads, n_tokens, n_tokens)
         return scale_heads(whole, edits)[:, row, :]
-    rows = pattern(config, step.q[:, row : row + 1, :], step.k, edits=edits, corner=(0, row, 0))
+    rows = pattern(config, step.q[:, row : row + 1, :], step.k, layer=layer, edits=edits, corner=(0, row, 0))
     return scale_heads(rows, edits, row)[:, 0, :]
 
 

@@ -1,19 +1,22 @@
 """A component that can be scaled, as what it does to the stream: a place, and a direction per unit of dose.
 
-A head's output, an MLP's output and one edge of a pattern all enter the residual stream linearly, so that scaling one
-by a dose moves the stream on a straight line: ``stream(dose) = stream + (dose - 1) * direction``, where `stream` is
-that of the run at dose 1. Only what comes after that place has to be run again.
+A head's output, an MLP's output and one edge of a pattern all enter the output of their half of the layer linearly, and
+mostly the stream too, so that scaling one by a dose moves the stream on a straight line, ``stream + (dose - 1) *
+direction``, where `stream` is that of the run at dose 1. Where a norm follows the half, the line is the norm's input.
+Only what comes after that place has to be run again.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from kav.arrays import Array, like, namespace
 from kav.errors import KavError
+from kav.model.config import Config, Norm
 from kav.model.edits import Edit, ScaleEdge, ScaleHead, ScaleMlp, resolve
-from kav.model.head import contribution, mlp_output
+from kav.model.head import attention_output, contribution, mlp_output
+from kav.model.layers import normalise
 from kav.model.model import Model
 from kav.model.tokenizer import Tokens
 from kav.model.trace import Trace, run
@@ -34,15 +37,37 @@ class Injection:
         The stream enters this layer, or with `from_mid` stands between its attention and its MLP.
     from_mid : bool
     stream : array, shape (n_tokens, d_model)
-        At dose 1.
+        What is moved, at dose 1: the stream, or where a norm follows, the norm's input.
     direction : array, shape (n_tokens, d_model)
         Change per unit of dose; zero at positions that are not scaled.
+    config : Config
+    norm : Norm or None
+        The norm that follows.
+    beside : array, shape (n_tokens, d_model), or None
+        What the norm's output is added to, if it is not the stream's own.
     """
 
     layer: int
     from_mid: bool
     stream: Array
     direction: Array
+    config: Config
+    norm: Norm | None = None
+    beside: Array | None = None
+
+    def moved(self, change: Array) -> Array:
+        """Return the streams at the place if what is moved changes by `change`, (n_batch, n_tokens, d_model)."""
+        stream = self.stream + change
+        if self.norm is None:
+            return stream
+        stream = normalise(self.config, self.norm, stream)
+        return stream if self.beside is None else self.beside + stream
+
+    def at_row(self, row: int) -> Injection:
+        """Return the same with one position only."""
+        cut = slice(row, row + 1)
+        beside = None if self.beside is None else self.beside[cut, :]
+        return replace(self, stream=self.stream[cut, :], direction=self.direction[cut, :], beside=beside)
 
 
 def as_edit(
@@ -111,13 +136,25 @@ def injection(trace: Trace, component: Scaled, *, reference: Trace | None = None
     KavError
         If a reference is given to a baseline that is not a mean.
     """
-    layer, block = component.layer, trace.model.weights.blocks[component.layer]
     direction = contribution(trace, component) if reference is None else _from_reference(trace, component, reference)
-    if isinstance(component, ScaleMlp):
-        return Injection(layer + 1, False, trace.resid_pre(layer + 1), direction)
-    if block.mlp is None:  # nothing stands between resid_mid and the next layer
-        return Injection(layer + 1, False, trace.resid_pre(layer + 1), direction)
-    return Injection(layer, True, trace.layers[layer].resid_mid, direction)
+    return place_of(trace, component.layer, of_mlp=isinstance(component, ScaleMlp), direction=direction)
+
+
+def place_of(trace: Trace, layer: int, *, of_mlp: bool, direction: Array) -> Injection:
+    """Return the place at which the output of attention or of the MLP of a layer is written, with a direction."""
+    config, block, done = trace.model.config, trace.model.weights.blocks[layer], trace.layers[layer]
+    after = trace.resid_pre(layer + 1)
+    norm = block.norm2_out if of_mlp else block.norm1_out
+    early = not of_mlp and not config.parallel and block.mlp is not None  # something reads the stream half-way
+    place = Injection(layer if early else layer + 1, early, done.resid_mid if early else after, direction, config)
+    if norm is None:
+        return place
+    before = done.resid_mid if of_mlp else done.resid_pre
+    out = mlp_output(trace, layer) if of_mlp else attention_output(trace, layer)
+    if config.norm_place == "stream":
+        return replace(place, stream=before + out, norm=norm)
+    others = before if early or of_mlp else after - (done.resid_mid - before)  # with an MLP beside attention
+    return replace(place, stream=out, norm=norm, beside=others)
 
 
 def _from_reference(trace: Trace, component: Scaled, reference: Trace) -> Array:

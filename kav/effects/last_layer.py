@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from kav import smoother
 from kav.arrays import Array, namespace
 from kav.effects.component import Injection
+from kav.errors import KavError
 from kav.model.attention import merge_heads, project
 from kav.model.config import Config, Norm
 from kav.model.forward import mlp_half
@@ -23,9 +24,11 @@ from kav.model.trace import Trace
 
 
 def meets_last_layer(trace: Trace, place: Injection) -> bool:
-    """Return whether the altered stream enters the last layer, and that layer runs as it is."""
-    last = trace.model.config.n_layers - 1
-    return place.layer == last and not place.from_mid and not trace.edits_of(last)
+    """Return whether the altered stream enters the last layer on a line, and that layer is plain and runs as it is."""
+    config = trace.model.config
+    last = config.n_layers - 1
+    plain = config.norm_place == "before" and not (config.qk_norm or config.score_cap or config.window(last))
+    return plain and place.layer == last and not place.from_mid and not trace.edits_of(last)
 
 
 def through_last_layer(trace: Trace, place: Injection, doses: Array, *, position: int) -> Array:
@@ -42,14 +45,17 @@ def through_last_layer(trace: Trace, place: Injection, doses: Array, *, position
     """
     config, block = trace.model.config, trace.model.weights.blocks[place.layer]
     n_seen = position + 1 if config.causal else trace.n_tokens
+    if block.norm1 is None:
+        raise KavError("norm1 must be there in a plain layer, got None")
     line = _Line(config, block.norm1, place.stream[:n_seen, :], place.direction[:n_seen, :], doses - 1)
     table = rotary(config, trace.n_tokens, like_=place.stream)
     q = line.at_row(block.W_Q, block.b_Q, table, position)  # (n_heads, n_doses, d_head)
     weights = smoother.weights(line.scores(q, line.pieces(block.W_K, block.b_K, table)) * config.score_scale)
     z = line.averages(weights, line.pieces(block.W_V, block.b_V, None))  # (n_heads, n_doses, d_head)
     t = (doses - 1)[:, None]
-    resid_mid = place.stream[position, :][None, :] + t * place.direction[position, :][None, :] + merge_heads(z, block)
-    return mlp_half(config, block, resid_mid[:, None, :], first=position)[:, 0, :]
+    resid_pre = place.stream[position, :][None, :] + t * place.direction[position, :][None, :]  # (n_doses, d_model)
+    resid_mid = resid_pre + merge_heads(z, block)
+    return mlp_half(config, block, resid_pre[:, None, :], resid_mid[:, None, :], first=position)[:, 0, :]
 
 
 @dataclass(frozen=True, eq=False)

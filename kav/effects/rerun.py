@@ -68,7 +68,7 @@ def reads_one_row(trace: Trace, layer: int, *, from_mid: bool) -> bool:
 
 
 def along(trace: Trace, place: Injection, doses: Array, *, position: int, task: Task | None = None) -> Array:
-    """Return the final streams at one position of the runs ``stream + (dose - 1) * direction``.
+    """Return the final streams at one position of the runs whose place moves by ``(dose - 1) * direction``.
 
     Parameters
     ----------
@@ -81,13 +81,11 @@ def along(trace: Trace, place: Injection, doses: Array, *, position: int, task: 
     """
     if meets_last_layer(trace, place):
         return through_last_layer(trace, place, doses, position=position)
-    stream, direction = place.stream, place.direction
-    if reads_one_row(trace, place.layer, from_mid=place.from_mid):
-        stream, direction = stream[position : position + 1, :], direction[position : position + 1, :]
+    read = place.at_row(position) if reads_one_row(trace, place.layer, from_mid=place.from_mid) else place
     steps = (doses - 1)[:, None, None]
 
     def streams(start: int, stop: int) -> Array:
-        return stream[None, :, :] + steps[start:stop, :, :] * direction[None, :, :]
+        return read.moved(steps[start:stop, :, :] * read.direction[None, :, :])
 
     n_doses = doses.shape[0]
     return reread(trace, streams, n_doses, layer=place.layer, from_mid=place.from_mid, position=position, task=task)
@@ -101,7 +99,7 @@ def _final(trace: Trace, resid: Array, *, layer: int, from_mid: bool, position: 
         resid = resid[:, row : row + 1, :]
         if from_mid:
             block, edits = model.weights.blocks[layer], trace.edits_of(layer)
-            resid = mlp_half(model.config, block, resid, edits=edits, first=position)
+            resid = mlp_half(model.config, block, resid, resid, edits=edits, first=position)  # never parallel
         return resid[:, 0, :]
     done = suffix(model, resid, layer, edits=trace.edits, positions=(position,), from_mid=from_mid, task=task)
     return done[:, 0, :]

@@ -21,7 +21,7 @@ from kav import smoother
 from kav.arrays import Array, like, namespace
 from kav.model.config import Block, Config
 from kav.model.edits import Edit, MaskKeys, MoveQuery, ScaleEdge, ScaleHead, SetScore, SetTemperature
-from kav.model.layers import Rotary, rotate, visible
+from kav.model.layers import Rotary, cap, normalise_heads, rotate, visible
 from kav.threads import blocks, each, worth
 
 BLOCK_ROWS = 64
@@ -59,11 +59,14 @@ def log_kernel(
     q: Array,
     k: Array,
     *,
+    layer: int,
     edits: tuple[Edit, ...] = (),
     masked: bool = True,
     corner: tuple[int, int, int] = (0, 0, 0),
 ) -> Array:
     """Return a block of the log-kernel, ``q_i . k_j * scale`` with this layer's edits; masked cells are -inf.
+
+    Where the family caps scores, they are capped before anything else happens to them.
 
     Parameters
     ----------
@@ -80,13 +83,13 @@ def log_kernel(
     """
     xp = namespace(q, k)
     scores = grouped(q * config.score_scale, k.shape[-3]) @ xp.matrix_transpose(k)[..., None, :, :]
-    scores = xp.reshape(scores, (*q.shape[:-1], k.shape[-2]))
+    scores = cap(xp.reshape(scores, (*q.shape[:-1], k.shape[-2])), config.score_cap)
     n_heads = scores.shape[-3]
     here = tuple(edit for edit in edits if 0 <= getattr(edit, "head", -1) - corner[0] < n_heads)
-    _edit_scores(scores, here, corner)
+    edit_scores(scores, here, corner)
     if not masked:
         return scores
-    _hide(config, scores, corner)
+    _hide(config, layer, scores, corner)
     _mask_keys(scores, here, corner)
     return scores
 
@@ -97,7 +100,7 @@ def grouped(x: Array, n_groups: int) -> Array:
     return xp.reshape(x, (*x.shape[:-3], n_groups, x.shape[-3] // n_groups, *x.shape[-2:]))
 
 
-def _edit_scores(scores: Array, edits: tuple[Edit, ...], corner: tuple[int, int, int]) -> None:
+def edit_scores(scores: Array, edits: tuple[Edit, ...], corner: tuple[int, int, int]) -> None:
     """Write temperatures, then set scores, into a block that nobody else holds yet."""
     for edit in edits:
         if isinstance(edit, SetTemperature):
@@ -110,19 +113,20 @@ def _edit_scores(scores: Array, edits: tuple[Edit, ...], corner: tuple[int, int,
                 scores[..., cell[0], cell[1], cell[2]] = edit.value
 
 
-def _hide(config: Config, scores: Array, corner: tuple[int, int, int]) -> None:
+def _hide(config: Config, layer: int, scores: Array, corner: tuple[int, int, int]) -> None:
     """Write -inf where a key is not visible, into a block that nobody else holds yet.
 
-    Keys up to the block's first query are visible to all of them: only the columns after those are looked at.
+    Without a window, keys up to the block's first query are visible to all of them: only the columns after those are
+    looked at.
     """
     n_queries, n_keys = scores.shape[-2:]
-    first = max(0, corner[1] + 1 - corner[2]) if config.causal else 0
+    first = max(0, corner[1] + 1 - corner[2]) if config.causal and not config.window(layer) else 0
     if first >= n_keys:
         return
     xp = namespace(scores)
     rows, columns = (corner[1], corner[1] + n_queries), (corner[2] + first, corner[2] + n_keys)
     part = scores[..., first:]
-    seen = visible(config, rows, columns, like_=scores)
+    seen = visible(config, layer, rows, columns, like_=scores)
     scores[..., first:] = xp.where(seen, part, xp.full_like(part, -xp.inf))
 
 
@@ -143,7 +147,13 @@ def _mask_keys(scores: Array, edits: tuple[Edit, ...], corner: tuple[int, int, i
 
 
 def pattern(
-    config: Config, q: Array, k: Array, *, edits: tuple[Edit, ...] = (), corner: tuple[int, int, int] = (0, 0, 0)
+    config: Config,
+    q: Array,
+    k: Array,
+    *,
+    layer: int,
+    edits: tuple[Edit, ...] = (),
+    corner: tuple[int, int, int] = (0, 0, 0),
 ) -> Array:
     """Return the weights of whole rows: the smoother's weights of `log_kernel`, then scaled edges.
 
@@ -154,7 +164,7 @@ def pattern(
     -------
     array, shape (..., n_heads, n_queries, n_keys)
     """
-    weights = smoother.weights(log_kernel(config, q, k, edits=edits, corner=corner))
+    weights = smoother.weights(log_kernel(config, q, k, layer=layer, edits=edits, corner=corner))
     _scale_edges(weights, edits, corner)
     return weights
 
@@ -173,7 +183,14 @@ def _scale_edges(weights: Array, edits: tuple[Edit, ...], corner: tuple[int, int
 
 
 def attend(
-    config: Config, q: Array, k: Array, v: Array, *, edits: tuple[Edit, ...] = (), corner: tuple[int, int] = (0, 0)
+    config: Config,
+    q: Array,
+    k: Array,
+    v: Array,
+    *,
+    layer: int,
+    edits: tuple[Edit, ...] = (),
+    corner: tuple[int, int] = (0, 0),
 ) -> Array:
     """Return z, the weighted averages of the values, block by block; `ScaleHead` is not applied yet.
 
@@ -196,7 +213,8 @@ def attend(
     def block(rows: tuple[int, int]) -> Array:
         n_seen = min(n_tokens, corner[1] + rows[1]) if config.causal else n_tokens
         keys, values = k[..., :n_seen, :], v[..., :n_seen, :]
-        return _averages(config, q[..., rows[0] : rows[1], :], keys, values, edits, (corner[0], corner[1] + rows[0], 0))
+        chosen, here = q[..., rows[0] : rows[1], :], (corner[0], corner[1] + rows[0], 0)
+        return _averages(config, chosen, keys, values, layer=layer, edits=edits, corner=here)
 
     shared = is_numpy_array(q) and worth(n_rows * n_tokens * math.prod(q.shape[:-2]))
     parts = each(block, blocks(n_queries, n_rows), shared=shared)
@@ -204,11 +222,18 @@ def attend(
 
 
 def _averages(
-    config: Config, q: Array, k: Array, v: Array, edits: tuple[Edit, ...], corner: tuple[int, int, int]
+    config: Config,
+    q: Array,
+    k: Array,
+    v: Array,
+    *,
+    layer: int,
+    edits: tuple[Edit, ...],
+    corner: tuple[int, int, int],
 ) -> Array:
     """``pattern @ v`` of a block of whole rows, normalised after the product instead of before."""
     xp = namespace(q, v)
-    mass, total = smoother.masses(log_kernel(config, q, k, edits=edits, corner=corner))
+    mass, total = smoother.masses(log_kernel(config, q, k, layer=layer, edits=edits, corner=corner))
     _scale_edges(mass, edits, corner)
     z = smoother.smooth(grouped(mass, v.shape[-3]), v[..., None, :, :])
     return xp.reshape(z, (*mass.shape[:-1], v.shape[-1])) / total
@@ -272,21 +297,20 @@ def merge_heads(z: Array, block: Block) -> Array:
     return out if block.b_O is None else out + block.b_O
 
 
-def asked_from(block: Block, x_towards: Array, head: int, *, table: Rotary | None, query: int) -> Array:
+def asked_from(config: Config, block: Block, x_towards: Array, head: int, *, table: Rotary | None, query: int) -> Array:
     """Return what another token's query would be at position `query`: its own query, unrotated, then rotated there.
 
     Parameters
     ----------
     x_towards : array, shape (..., 1, d_model)
-        The other token's normalised stream.
+        What attention reads of the other token: its normalised stream.
 
     Returns
     -------
     array, shape (..., 1, d_head)
     """
-    namespace(x_towards, block.W_Q)
-    q = x_towards @ block.W_Q[head, :, :]
-    return rotate(q if block.b_Q is None else q + block.b_Q[head, :], table, query)
+    q = normalise_heads(config, block.norm_Q, project(x_towards, block.W_Q, block.b_Q))  # (..., n_heads, 1, d_head)
+    return rotate(q[..., head, :, :], table, query)
 
 
 def move_queries(q: Array, edits: tuple[Edit, ...], targets: dict[MoveQuery, Array], first: int = 0) -> Array:

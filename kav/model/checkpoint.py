@@ -13,7 +13,8 @@ from pathlib import Path
 from kav.arrays import probe, to_device
 from kav.errors import ModelError
 from kav.model.config import Config
-from kav.model.families import Family, Raw, config_of, family_of
+from kav.model.family import Family
+from kav.model.family_config import Raw, config_of, family_of
 from kav.model.files import contained, read_file, read_json
 from kav.model.forecast import Forecast, forecast_weights
 from kav.model.gguf import GgufFile

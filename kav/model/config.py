@@ -25,17 +25,28 @@ class Config:
     d_vocab: int
     n_ctx: int
     norm: str = "rms"  # "rms" or "layer"
+    norm_place: str = "before"  # of a half of a layer; "around" it, at its "output", or on the "stream" after adding
     norm_eps: float = 1e-5
     position: str = "rotary"  # "rotary" or "learned"
     rotary_base: float = 10000.0
     rotary_dims: int = 0  # how many of d_head are rotated; 0 without rotary positions
-    rotary_scaling: tuple[float, float, float, float] | None = None  # Llama 3.1: factor, low, high, old n_ctx
-    activation: str = "silu"  # of the MLP: "silu", "gelu_tanh" or "relu"
+    rotary_divisors: tuple[float, ...] = ()  # what each pair's angle is divided by for long contexts; () = 1
+    rotary_gain: float = 1.0  # rotated queries and keys are longer by this
+    rotary_growth: float = 0.0  # dynamic: the base grows by this factor with the prompt beyond rotary_n_ctx
+    rotary_n_ctx: int = 0  # dynamic only
+    activation: str = "silu"  # of the MLP: a name of `kav.model.activations.ACTIVATIONS`
     gated: bool = True  # MLP with a gate matrix
+    parallel: bool = False  # attention and MLP of a layer read the same stream
     attention_only: bool = False  # every MLP is absent (or exactly zero)
     causal: bool = True
+    windows: tuple[int, ...] = ()  # per layer: how many keys up to itself a query sees; 0 = all; () = all in all layers
+    qk_norm: str = ""  # queries and keys are normalised per "head", or over all heads' "width"; "" = not
+    score_cap: float = 0.0  # scores are capped softly, cap * tanh(s / cap), before the mask; 0 = not
+    logit_cap: float = 0.0  # logits likewise
+    embed_scale: float = 1.0  # rows of W_E are multiplied by this where they enter the stream
+    has_logits: bool = True  # False: the checkpoint has no output matrix, and there is nothing to predict with
     tied: bool = False  # W_U is the transpose of W_E
-    scale: float = 0.0  # scores are q.k * scale; 1/sqrt(d_head) unless the family says otherwise
+    scale: float = 0.0  # scores are q.k * scale; 0 = 1/sqrt(d_head)
     extra: tuple[tuple[str, str], ...] = field(default=())  # what the panels may show but nothing computes with
 
     @property
@@ -47,10 +58,19 @@ class Config:
         """Return the key/value head that query head `head` reads: groups of neighbours share one."""
         return head // (self.n_heads // self.n_kv_heads)
 
+    def window(self, layer: int) -> int:
+        """Return how many keys, itself the last, a query of `layer` sees; 0 = all that came before."""
+        return self.windows[layer] if self.windows else 0
+
+    def sees(self, layer: int, query: int, key: int) -> bool:
+        """Return whether a query of `layer` sees a key, by their positions."""
+        window = self.window(layer)
+        return not self.causal or (key <= query and (window == 0 or query - key < window))
+
 
 @dataclass(frozen=True)
 class Norm:
-    """A layer norm: gain (d_model,), bias (d_model,) or None."""
+    """A norm: gain and bias (or None), of the width that is normalised; (n_heads, d_head) for queries or keys."""
 
     gain: Array
     bias: Array | None = None
@@ -70,9 +90,12 @@ class Mlp:
 
 @dataclass(frozen=True)
 class Block:
-    """Weights of one layer, as the forward pass uses them (gains not folded), rows convention ``q = x @ W_Q``."""
+    """Weights of one layer, as the forward pass uses them (gains not folded), rows convention ``q = x @ W_Q``.
 
-    norm1: Norm
+    Which of the norms exist follows from `Config.norm_place` and `Config.qk_norm`.
+    """
+
+    norm1: Norm | None  # of what attention reads
     W_Q: Array  # (n_heads, d_model, d_head)
     W_K: Array  # (n_kv_heads, d_model, d_head)
     W_V: Array  # (n_kv_heads, d_model, d_head)
@@ -81,8 +104,20 @@ class Block:
     b_K: Array | None = None  # (n_kv_heads, d_head)
     b_V: Array | None = None  # (n_kv_heads, d_head)
     b_O: Array | None = None  # (d_model,)
-    norm2: Norm | None = None
+    norm2: Norm | None = None  # of what the MLP reads
     mlp: Mlp | None = None  # None in an attention-only block
+    norm_Q: Norm | None = None  # gain (d_head,) or (n_heads, d_head)
+    norm_K: Norm | None = None  # gain (d_head,) or (n_kv_heads, d_head)
+    norm1_out: Norm | None = None  # of attention's output, or of the stream after adding it
+    norm2_out: Norm | None = None  # of the MLP's output, or of the stream after adding it
+
+
+@dataclass(frozen=True)
+class Dense:
+    """A layer between the final stream and the final norm, ``act(x W + b)``, as masked language models have it."""
+
+    W: Array  # (d_model, d_model)
+    b: Array  # (d_model,)
 
 
 @dataclass(frozen=True)
@@ -91,7 +126,9 @@ class Weights:
 
     W_E: Array  # (d_vocab, d_model)
     blocks: tuple[Block, ...]
-    norm_final: Norm
-    W_U: Array  # (d_model, d_vocab)
+    norm_final: Norm | None
+    W_U: Array  # (d_model, d_vocab); None without logits
     b_U: Array | None = None  # (d_vocab,)
-    W_pos: Array | None = None  # (n_ctx, d_model), learned positions
+    W_pos: Array | None = None  # (n_ctx, d_model), learned positions, with token type 0 where there are types
+    norm_embed: Norm | None = None  # of the stream entering layer 0
+    dense: Dense | None = None

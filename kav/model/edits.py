@@ -144,7 +144,7 @@ def _resolve_one(edit: Edit, config: Config, n_tokens: int) -> Edit:
     for key in ("keys", "queries", "positions"):
         if values.get(key) is not None:
             values[key] = tuple(sorted({_place(f"{key} of {name}", place, n_tokens) for place in values[key]}))
-    if isinstance(edit, SetScore) and config.causal and values["key"] > values["query"]:
+    if isinstance(edit, SetScore) and not config.sees(edit.layer, values["query"], values["key"]):
         raise ModelError(f"SetScore must name a visible cell, got query {values['query']}, key {values['key']}")
     return replace(edit, **values)
 

@@ -19,9 +19,9 @@ from kav.model.attention import (
     scale_heads,
     scale_output,
 )
-from kav.model.config import Block, Config
+from kav.model.config import Block, Config, Norm
 from kav.model.edits import Edit, MoveQuery, ScaleMlp, needs_whole_prompt, of_layer, resolve
-from kav.model.layers import Rotary, mlp, normalise, rotary, rotate
+from kav.model.layers import Rotary, add, mlp, normalise, normalise_heads, rotary, rotate
 from kav.model.model import Model
 from kav.task import Task
 from kav.threads import along_tokens, by_rows
@@ -47,6 +47,7 @@ def attention_half(
     block: Block,
     resid: Array,
     *,
+    layer: int,
     table: Rotary | None,
     edits: tuple[Edit, ...] = (),
     first: int = 0,
@@ -58,6 +59,7 @@ def attention_half(
     ----------
     resid : array, shape (..., n_tokens, d_model)
         The stream entering the layer, all positions.
+    layer : int
     table : Rotary or None
         Rotations of all positions.
     edits : tuple of Edit
@@ -70,24 +72,33 @@ def attention_half(
     xp = namespace(resid, block.W_Q)
     start = 0 if past is None else first
     x = by_rows(lambda rows: normalise(config, block.norm1, rows), resid[..., start:, :])
-    q = _projected(x[..., first - start :, :], block.W_Q, block.b_Q, table=table, first=first)
-    k = _projected(x, block.W_K, block.b_K, table=table, first=start)
-    v = _projected(x, block.W_V, block.b_V, table=None, first=start)
+    rotated, plain = _Projection(config, table), _Projection(config, None)
+    q = rotated(x[..., first - start :, :], block.W_Q, block.b_Q, norm=block.norm_Q, first=first)
+    k = rotated(x, block.W_K, block.b_K, norm=block.norm_K, first=start)
+    v = plain(x, block.W_V, block.b_V, norm=None, first=start)
     if past is not None:
         k = xp.concat([past.k[..., :first, :], k], axis=-2)
         v = xp.concat([past.v[..., :first, :], v], axis=-2)
     q = move_queries(q, edits, _targets(config, block, resid, edits=edits, table=table), first)
-    z = scale_heads(attend(config, q, k, v, edits=edits, corner=(0, first)), edits, first)
-    return LayerTrace(resid, q, k, v, z, resid[..., first:, :] + merge_heads(z, block))
+    z = scale_heads(attend(config, q, k, v, layer=layer, edits=edits, corner=(0, first)), edits, first)
+    return LayerTrace(resid, q, k, v, z, add(config, block.norm1_out, resid[..., first:, :], merge_heads(z, block)))
 
 
-def _projected(x: Array, W: Array, b: Array | None, *, table: Rotary | None, first: int) -> Array:
-    """Queries, keys or values of a normalised stream whose first row is position `first`, rotated."""
+@dataclass(frozen=True, eq=False)
+class _Projection:
+    """Makes queries, keys or values of what attention reads: projected, normalised by head, rotated."""
 
-    def part(rows: tuple[int, int]) -> Array:
-        return rotate(project(x[..., rows[0] : rows[1], :], W, b), table, first + rows[0])
+    config: Config
+    table: Rotary | None
 
-    return along_tokens(part, x)
+    def __call__(self, x: Array, W: Array, b: Array | None, *, norm: Norm | None, first: int) -> Array:
+        """Those of a stream (..., n, d_model) whose first row is position `first`: (..., n_heads, n, d_head)."""
+
+        def part(rows: tuple[int, int]) -> Array:
+            out = normalise_heads(self.config, norm, project(x[..., rows[0] : rows[1], :], W, b))
+            return rotate(out, self.table, first + rows[0])
+
+        return along_tokens(part, x)
 
 
 def _targets(
@@ -98,20 +109,49 @@ def _targets(
     for edit in edits:
         if isinstance(edit, MoveQuery):
             x = normalise(config, block.norm1, resid[..., edit.towards : edit.towards + 1, :])
-            found[edit] = asked_from(block, x, edit.head, table=table, query=edit.query)
+            found[edit] = asked_from(config, block, x, edit.head, table=table, query=edit.query)
     return found
 
 
-def mlp_half(config: Config, block: Block, resid_mid: Array, *, edits: tuple[Edit, ...] = (), first: int = 0) -> Array:
-    """Return the stream leaving a layer, ``resid_mid`` plus the MLP's output; rows are positions first, first + 1..."""
-    if block.mlp is None or block.norm2 is None:
+def mlp_half(
+    config: Config,
+    block: Block,
+    resid_pre: Array,
+    resid_mid: Array,
+    *,
+    edits: tuple[Edit, ...] = (),
+    first: int = 0,
+) -> Array:
+    """Return the stream leaving a layer: resid_mid with what the MLP makes of it, or of resid_pre, beside attention.
+
+    Parameters
+    ----------
+    resid_pre, resid_mid : array, shape (..., n, d_model)
+        The stream before and after attention at positions first, first + 1, ...; resid_pre is read only where
+        attention and MLP are parallel.
+    """
+    if block.mlp is None:
         return resid_mid
-    weights, norm = block.mlp, block.norm2
-    out = by_rows(lambda rows: mlp(config, weights, normalise(config, norm, rows)), resid_mid)
+    weights = block.mlp
+    read = resid_pre if config.parallel else resid_mid
+    out = by_rows(lambda rows: mlp(config, weights, normalise(config, block.norm2, rows)), read)
+    return add(config, block.norm2_out, resid_mid, scale_mlp(out, edits, first))
+
+
+def mlp_output(config: Config, block: Block, done: LayerTrace, edits: tuple[Edit, ...]) -> Array:
+    """Return what a layer's MLP computed in a run, edits included, before a norm after it; zeros without an MLP."""
+    read = done.resid_pre if config.parallel else done.resid_mid
+    if block.mlp is None:
+        return namespace(read).zeros_like(read)
+    return scale_mlp(mlp(config, block.mlp, normalise(config, block.norm2, read)), edits)
+
+
+def scale_mlp(out: Array, edits: tuple[Edit, ...], first: int = 0) -> Array:
+    """Return an MLP's output (..., n, d_model) after this layer's `ScaleMlp` edits, in their order."""
     for edit in edits:
         if isinstance(edit, ScaleMlp):
             out = scale_output(out, edit, first)
-    return resid_mid + out
+    return out
 
 
 def suffix(
@@ -141,7 +181,7 @@ def suffix(
     positions : tuple of int or None
         Positions to return, negative ones from the end; None = all. The last layer computes only what is needed.
     from_mid : bool
-        Whether `resid` is a resid_mid.
+        Whether `resid` is a resid_mid; there is none to start from where attention and MLP are parallel.
     task : Task or None
         Reports after every layer of every chunk of the batch, and cancels there.
 
@@ -161,6 +201,8 @@ def suffix(
     xp = namespace(resid, model.weights.W_E)
     if len(resid.shape) != 3 or resid.shape[-1] != config.d_model:
         raise KavError(f"resid must have shape (n_batch, n_tokens, {config.d_model}), got {tuple(resid.shape)}")
+    if from_mid and config.parallel:
+        raise KavError("from_mid must be False where attention and MLP are parallel, got True", "enter the next layer")
     if not 0 <= layer <= config.n_layers - from_mid:
         raise KavError(f"layer must be in 0..{config.n_layers - from_mid}, got {layer}")
     n_batch, n_tokens, _ = resid.shape
@@ -171,13 +213,16 @@ def suffix(
     parts = []
     for start in range(0, n_batch, size):
         stop = min(n_batch, start + size)
-        chunk, first = resid[start:stop, :, :], 0
+        chunk = before = resid[start:stop, :, :]
+        first = 0
         for step in range(layer, config.n_layers):
             here, block = of_layer(edits, step), model.weights.blocks[step]
             if step > layer or not from_mid:
                 first = min(rows) if step == config.n_layers - 1 and not needs_whole_prompt(here) else 0
-                chunk = attention_half(config, block, chunk, table=table, edits=here, first=first).resid_mid
-            chunk = mlp_half(config, block, chunk, edits=here, first=first)
+                before = chunk[:, first:, :]
+                done = attention_half(config, block, chunk, layer=step, table=table, edits=here, first=first)
+                chunk = done.resid_mid
+            chunk = mlp_half(config, block, before, chunk, edits=here, first=first)
             if task is not None:
                 task.report((start + (stop - start) * (step + 1 - layer) / (config.n_layers - layer)) / n_batch)
         parts.append(xp.take(chunk, like(chunk, [row - first for row in rows], dtype=xp.int64), axis=-2))

@@ -10,10 +10,10 @@ from dataclasses import replace
 
 from kav.arrays import Array, namespace
 from kav.errors import KavError
-from kav.model import attention
-from kav.model.config import Block, Config
+from kav.model import attention, forward
+from kav.model.config import Config
 from kav.model.edits import Edit, ScaleEdge, ScaleHead, ScaleMlp, SetScore, SetTemperature, resolve
-from kav.model.layers import mlp, normalise, rotary
+from kav.model.layers import cap_slope, normalise, rotary
 from kav.model.trace import ROWS, Trace
 from kav.smoother import Smoother
 
@@ -46,6 +46,7 @@ def head_smoother(trace: Trace, layer: int, head: int, responses: Array) -> Smoo
             config,
             q[:, rows[0] : max(rows[0], rows[1]), :],
             k[:, columns[0] : max(columns[0], columns[1]), :],
+            layer=layer,
             edits=edits,
             corner=(head, rows[0], columns[0]),
         )
@@ -95,7 +96,7 @@ def query_direction(trace: Trace, layer: int, head: int, query: int, towards: in
     ends = []
     for place in (towards, query):
         x = normalise(config, block.norm1, resid[place : place + 1, :])
-        ends.append(attention.asked_from(block, x, head, table=table, query=query)[0, :])
+        ends.append(attention.asked_from(config, block, x, head, table=table, query=query)[0, :])
     return ends[0] - ends[1]
 
 
@@ -112,10 +113,21 @@ def slopes(trace: Trace, layer: int, head: int, direction: Array, *, query: int 
     Returns
     -------
     array, shape (n_tokens,)
+        Where scores are capped softly, the slope at the query's own place.
+
+    Raises
+    ------
+    KavError
+        If scores are capped softly and no query says where.
     """
-    _, k, config, edits = _head(trace, layer, head)
+    q, k, config, edits = _head(trace, layer, head)
     xp = namespace(k, direction)
     out = xp.matmul(k[0, :, :], direction) * config.score_scale
+    if config.score_cap:
+        if query is None:
+            raise KavError("query must be given where scores are capped softly, got None")
+        capped = attention.log_kernel(config, q[:, query : query + 1, :], k, layer=layer, masked=False)[0, 0, :]
+        out = out * cap_slope(capped, config.score_cap)
     for edit in edits:
         if isinstance(edit, SetTemperature) and edit.head == head:
             out = out * edit.beta
@@ -125,11 +137,34 @@ def slopes(trace: Trace, layer: int, head: int, direction: Array, *, query: int 
     return out
 
 
-def contribution(trace: Trace, edit: ScaleHead | ScaleMlp | ScaleEdge) -> Array:
-    """Return what a dose scales: adding the edit to the run changes the stream by ``(scale - 1) * contribution``.
+def curve(trace: Trace, layer: int, head: int, direction: Array, *, query: int, responses: Array, t: Array) -> Array:
+    """Return a head's weighted average of responses as one query moves along a direction, ``q + t * direction``.
 
-    For `ScaleHead` and `ScaleEdge` it is added to the layer's resid_mid (`suffix(..., layer, from_mid=True)`), for
-    `ScaleMlp` to the stream entering the next layer. The edit's own scale is not looked at; the trace's edits stay.
+    The weights are those of the run's own kernel at every t, whatever caps and edits do to its scores.
+
+    Parameters
+    ----------
+    direction : array, shape (d_head,)
+        In the space of the rotated queries, for example `query_direction`.
+    responses : array, shape (n_tokens,)
+    t : array, shape (n_t,)
+
+    Returns
+    -------
+    array, shape (n_t,)
+    """
+    q, k, config, edits = _head(trace, layer, head)
+    kept = tuple(edit for edit in edits if not isinstance(edit, ScaleEdge))
+    moved = (q[0, query, :] + t[:, None] * direction)[:, None, None, :]  # (n_t, 1, 1, d_head)
+    rows = attention.pattern(config, moved, k, layer=layer, edits=kept, corner=(head, query, 0))  # (n_t, 1, 1, n)
+    return rows[:, 0, 0, :] @ responses
+
+
+def contribution(trace: Trace, edit: ScaleHead | ScaleMlp | ScaleEdge) -> Array:
+    """Return what a dose scales: with the edit, a half's output changes by ``(scale - 1) * contribution``.
+
+    For `ScaleHead` and `ScaleEdge` that is attention's output, for `ScaleMlp` the MLP's, both before a norm that may
+    follow; without one the stream changes alike. The edit's own scale is not looked at; the trace's edits stay.
 
     Returns
     -------
@@ -142,9 +177,9 @@ def contribution(trace: Trace, edit: ScaleHead | ScaleMlp | ScaleEdge) -> Array:
         If the edit does not fit the run.
     """
     (found,) = resolve((edit,), trace.model.config, trace.n_tokens)
-    config, block = trace.model.config, trace.model.weights.blocks[found.layer]
+    block = trace.model.weights.blocks[found.layer]
     if isinstance(found, ScaleMlp):
-        return _deviation(_mlp_output(trace, found.layer, config=config, block=block), found)
+        return _deviation(mlp_output(trace, found.layer), found)
     if isinstance(found, ScaleHead):
         z = _deviation(trace.layers[found.layer].z[found.head, :, :], found)
         return z @ block.W_O[found.head, :, :]
@@ -158,19 +193,8 @@ def _deviation(x: Array, edit: ScaleHead | ScaleMlp) -> Array:
     return x - attention.scale_output(x, replace(edit, scale=0.0))
 
 
-def _mlp_output(trace: Trace, layer: int, *, config: Config, block: Block) -> Array:
-    resid_mid = trace.layers[layer].resid_mid
-    if block.mlp is None or block.norm2 is None:
-        return namespace(resid_mid).zeros_like(resid_mid)
-    out = mlp(config, block.mlp, normalise(config, block.norm2, resid_mid))
-    for edit in trace.edits_of(layer):
-        if isinstance(edit, ScaleMlp):
-            out = attention.scale_output(out, edit)
-    return out
-
-
 def mlp_output(trace: Trace, layer: int) -> Array:
-    """Return what a layer's MLP adds to the stream, edits included; zeros where there is no MLP.
+    """Return a layer's MLP's output, edits included, before a norm after it; zeros where there is no MLP.
 
     Returns
     -------
@@ -182,11 +206,28 @@ def mlp_output(trace: Trace, layer: int) -> Array:
         If the model has no such layer.
     """
     trace.check_head(layer, 0)
-    return _mlp_output(trace, layer, config=trace.model.config, block=trace.model.weights.blocks[layer])
+    block, done = trace.model.weights.blocks[layer], trace.layers[layer]
+    return forward.mlp_output(trace.model.config, block, done, trace.edits_of(layer))
+
+
+def attention_output(trace: Trace, layer: int) -> Array:
+    """Return a layer's attention output, edits and b_O included, before a norm after it.
+
+    Returns
+    -------
+    array, shape (n_tokens, d_model)
+
+    Raises
+    ------
+    KavError
+        If the model has no such layer.
+    """
+    trace.check_head(layer, 0)
+    return attention.merge_heads(trace.layers[layer].z, trace.model.weights.blocks[layer])
 
 
 def heads_output(trace: Trace, layer: int) -> Array:
-    """Return what each head of a layer adds to the stream, edits included, before b_O.
+    """Return each head's part of `attention_output`, edits included: all of it but b_O.
 
     Returns
     -------
@@ -209,7 +250,7 @@ def _edge_z(trace: Trace, edit: ScaleEdge) -> Array:
     columns = []
     for at in range(0, trace.n_tokens, ROWS):
         rows = q[:, at : min(at + ROWS, trace.n_tokens), :]
-        block = attention.pattern(config, rows, k, edits=edits, corner=(edit.head, at, 0))
+        block = attention.pattern(config, rows, k, layer=edit.layer, edits=edits, corner=(edit.head, at, 0))
         columns.append(block[0, :, edit.key : edit.key + 1])
     z = xp.concat(columns, axis=0) @ v  # (n_tokens, d_head)
     if edit.query is not None:

@@ -6,27 +6,34 @@ All functions take the residual stream as rows, ``(..., n_tokens, d_model)``; wh
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from kav.arrays import Array, indices, like, namespace
+from kav.errors import KavError
+from kav.model.activations import ACTIVATIONS
 from kav.model.config import Config, Mlp, Norm, Weights
 
 
-def embed(weights: Weights, ids: tuple[int, ...]) -> Array:
-    """Return the residual stream entering layer 0: ``W_E[ids]``, plus ``W_pos`` where positions are learned.
+def token_rows(config: Config, weights: Weights, ids: tuple[int, ...]) -> Array:
+    """Return what tokens alone write to the stream, ``W_E[ids] * embed_scale``, shape (n_ids, d_model)."""
+    xp = namespace(weights.W_E)
+    rows = xp.take(weights.W_E, like(weights.W_E, ids, dtype=xp.int64), axis=0)
+    return rows if config.embed_scale == 1.0 else rows * config.embed_scale
+
+
+def embed(config: Config, weights: Weights, ids: tuple[int, ...]) -> Array:
+    """Return the residual stream entering layer 0: token rows, plus learned positions, normalised if the family does.
 
     Returns
     -------
     array, shape (n_tokens, d_model)
     """
-    xp = namespace(weights.W_E)
-    resid = xp.take(weights.W_E, like(weights.W_E, ids, dtype=xp.int64), axis=0)
-    return resid if weights.W_pos is None else resid + weights.W_pos[: len(ids), :]
+    resid = token_rows(config, weights, ids)
+    if weights.W_pos is not None:
+        resid = resid + weights.W_pos[: len(ids), :]
+    return normalise(config, weights.norm_embed, resid)
 
 
 def norm_scale(config: Config, x: Array) -> Array:
@@ -51,11 +58,80 @@ def centre(config: Config, x: Array) -> Array:
     return x - xp.mean(x, axis=-1, keepdims=True) if config.norm == "layer" else x
 
 
-def normalise(config: Config, norm: Norm, x: Array) -> Array:
-    """Return the normalised stream, ``centre(x) / sigma * gain + bias``, same shape as x."""
+def normalise(config: Config, norm: Norm | None, x: Array) -> Array:
+    """Return the normalised stream, ``centre(x) / sigma * gain + bias``, same shape as x; x itself without a norm."""
+    if norm is None:
+        return x
     namespace(x, norm.gain)
     scaled = centre(config, x) / norm_scale(config, x) * norm.gain
     return scaled if norm.bias is None else scaled + norm.bias
+
+
+def add(config: Config, norm: Norm | None, resid: Array, out: Array) -> Array:
+    """Return the stream after a half of a layer wrote `out` to it, with the norm that follows, if one does.
+
+    Before or around: ``resid + norm(out)``, norm None = as it is. On the stream: ``norm(resid + out)``.
+    """
+    if config.norm_place == "stream":
+        return normalise(config, norm, resid + out)
+    return resid + normalise(config, norm, out)
+
+
+def added_by(config: Config, norm: Norm | None, out: Array, change: Array) -> Array:
+    """Return what a part of a half's output adds to the stream where the half wrote `out`, the norm's scale frozen.
+
+    Parts that sum to `out`, less the norm's bias, add up to what `add` adds. A norm on the stream comes after adding
+    and is not in it.
+
+    Parameters
+    ----------
+    out, change : array, shape (..., n_tokens, d_model)
+        The whole output of the half, and the part.
+    """
+    if norm is None or config.norm_place == "stream":
+        return change
+    return centre(config, change) / norm_scale(config, out) * norm.gain
+
+
+def cap(x: Array, limit: float) -> Array:
+    """Return x capped softly, ``limit * tanh(x / limit)``; x itself for limit 0.
+
+    References
+    ----------
+    Bello et al. 2016, section 4 (logit clipping); Gemma Team 2024, section 2.
+    """
+    return limit * namespace(x).tanh(x / limit) if limit else x
+
+
+def cap_slope(capped: Array, limit: float) -> Array:
+    """Return the derivative of `cap` where its value is `capped`: ``1 - (capped / limit)^2``, ones for limit 0."""
+    xp = namespace(capped)
+    return 1 - (capped / limit) * (capped / limit) if limit else xp.ones_like(capped)
+
+
+def normalise_heads(config: Config, norm: Norm | None, x: Array) -> Array:
+    """Return queries or keys (..., n_heads, n, d_head) normalised as `Config.qk_norm` says; x itself without a norm.
+
+    References
+    ----------
+    Henry et al. 2020, "Query-Key Normalization for Transformers" (there by length, here by root mean square).
+    """
+    if norm is None:
+        return x
+    namespace(x, norm.gain)
+    return x / heads_scale(config, x) * heads_gain(config, norm)
+
+
+def heads_scale(config: Config, x: Array) -> Array:
+    """Return the root mean square of queries or keys, per head (..., n_heads, n, 1) or over all (..., 1, n, 1)."""
+    xp = namespace(x)
+    axes: int | tuple[int, int] = -1 if config.qk_norm == "head" else (-3, -1)
+    return xp.sqrt(xp.mean(x * x, axis=axes, keepdims=True) + config.norm_eps)
+
+
+def heads_gain(config: Config, norm: Norm) -> Array:
+    """Return the gain of a norm of queries or keys in a shape that multiplies (..., n_heads, n, d_head)."""
+    return norm.gain if config.qk_norm == "head" else norm.gain[:, None, :]
 
 
 @dataclass(frozen=True)
@@ -66,10 +142,14 @@ class Rotary:
     sin: Array
 
 
-def frequencies(config: Config) -> np.ndarray:
-    """Return the angle per position of each rotated pair, ``theta_r = base^(-2 r / rotary_dims)``.
+def frequencies(config: Config, n_tokens: int = 0) -> np.ndarray:
+    """Return the angle per position of each rotated pair, ``theta_r = base^(-2 r / rotary_dims) / divisor_r``.
 
-    With `Config.rotary_scaling` slow pairs are slowed down further, as Llama 3.1 does for long contexts.
+    Parameters
+    ----------
+    config : Config
+    n_tokens : int
+        Length of the prompt; matters to dynamic scaling only, whose base grows beyond the context of training.
 
     Returns
     -------
@@ -79,21 +159,21 @@ def frequencies(config: Config) -> np.ndarray:
     ----------
     Su et al. 2021, eq. 15.
     """
-    theta = config.rotary_base ** (-np.arange(0, config.rotary_dims, 2, dtype=np.float64) / config.rotary_dims)
-    if config.rotary_scaling is None:
-        return theta
-    factor, low, high, n_old = config.rotary_scaling
-    turns = n_old * theta / (2 * math.pi)  # how often the pair turns within the old context
-    share = np.clip((turns - low) / (high - low), 0.0, 1.0)  # 1 = left alone, 0 = slowed down by factor
-    return theta * (share + (1 - share) / factor)
+    base, n = config.rotary_base, config.rotary_dims
+    if config.rotary_growth and n_tokens > config.rotary_n_ctx:
+        growth = config.rotary_growth * n_tokens / config.rotary_n_ctx - (config.rotary_growth - 1)
+        base *= growth ** (n / (n - 2))
+    theta = base ** (-np.arange(0, n, 2, dtype=np.float64) / n)
+    return theta / np.asarray(config.rotary_divisors) if config.rotary_divisors else theta
 
 
 def rotary(config: Config, n_tokens: int, *, like_: Array) -> Rotary | None:
     """Return the rotation tables of the first `n_tokens` positions on the device of `like_`; None if not rotary."""
     if config.position != "rotary":
         return None
-    angles = np.arange(n_tokens, dtype=np.float64)[:, None] * frequencies(config)
-    return Rotary(cos=like(like_, np.cos(angles)), sin=like(like_, np.sin(angles)))
+    angles = np.arange(n_tokens, dtype=np.float64)[:, None] * frequencies(config, n_tokens)
+    gain = config.rotary_gain
+    return Rotary(cos=like(like_, gain * np.cos(angles)), sin=like(like_, gain * np.sin(angles)))
 
 
 def rotate(x: Array, table: Rotary | None, first: int = 0) -> Array:
@@ -124,22 +204,6 @@ def rotate(x: Array, table: Rotary | None, first: int = 0) -> Array:
     return xp.concat([a * cos - b * sin, b * cos + a * sin, rest], axis=-1)
 
 
-def _silu(x: Array, xp: Any) -> Array:
-    return 0.5 * x * (1 + xp.tanh(0.5 * x))  # x * sigmoid(x), written so that nothing overflows
-
-
-def _gelu_tanh(x: Array, xp: Any) -> Array:
-    return 0.5 * x * (1 + xp.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x * x * x)))
-
-
-def _relu(x: Array, xp: Any) -> Array:
-    return xp.where(x > 0, x, xp.zeros_like(x))
-
-
-ACTIVATIONS: dict[str, Callable[[Array, Any], Array]] = {"silu": _silu, "gelu_tanh": _gelu_tanh, "relu": _relu}
-"""Activation functions by the name used in `Config.activation`."""
-
-
 def mlp(config: Config, weights: Mlp, x: Array) -> Array:
     """Return the MLP's output ``act(x W_in) W_out`` (or gated, see `Mlp`) for a normalised stream x, same shape."""
     xp = namespace(x, weights.W_in)
@@ -157,12 +221,48 @@ def _affine(x: Array, matrix: Array, bias: Array | None) -> Array:
 
 
 def unembed(config: Config, weights: Weights, resid: Array) -> Array:
-    """Return the logits of final residual streams, ``normalise(resid) W_U + b_U``, shape (..., d_vocab)."""
+    """Return the logits of final residual streams, ``cap(normalise(resid) W_U + b_U)``, shape (..., d_vocab).
+
+    Raises
+    ------
+    KavError
+        If the model has no output matrix.
+    """
+    return cap(raw_logits(config, weights, resid), config.logit_cap)
+
+
+def raw_logits(config: Config, weights: Weights, resid: Array) -> Array:
+    """Return the logits before a soft cap, ``normalise(resid) W_U + b_U``, shape (..., d_vocab).
+
+    Raises
+    ------
+    KavError
+        If the model has no output matrix.
+    """
+    check_logits(config)
+    if weights.dense is not None:
+        xp = namespace(resid, weights.dense.W)
+        resid = ACTIVATIONS[config.activation](_affine(resid, weights.dense.W, weights.dense.b), xp)
     return _affine(normalise(config, weights.norm_final, resid), weights.W_U, weights.b_U)
 
 
-def visible(config: Config, queries: tuple[int, int], keys: tuple[int, int], *, like_: Array) -> Array:
-    """Return which keys each query sees, bool, shape (n_queries, n_keys), for two half-open ranges of positions."""
+def check_logits(config: Config) -> None:
+    """Raise KavError if the model has no output matrix: such a model has states, but predicts nothing."""
+    if not config.has_logits:
+        raise KavError(
+            f"a prediction must come from a model with an output matrix, got {config.family} without one",
+            "attention and the matrices of a head can be looked at",
+        )
+
+
+def visible(config: Config, layer: int, queries: tuple[int, int], keys: tuple[int, int], *, like_: Array) -> Array:
+    """Return which keys each query of a layer sees, bool, shape (n_queries, n_keys), for two half-open ranges.
+
+    See `Config.sees`, which says the same for one pair.
+    """
     row = indices(*queries, like=like_)[:, None]
     column = indices(*keys, like=like_)[None, :]
-    return column <= row if config.causal else (column >= 0) & (row >= 0)
+    if not config.causal:
+        return (column >= 0) & (row >= 0)
+    seen, window = column <= row, config.window(layer)
+    return seen & (row - column < window) if window else seen

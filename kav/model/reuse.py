@@ -42,6 +42,7 @@ def one_layer(
     block: Block,
     resid: Array,
     *,
+    layer: int,
     table: Rotary | None,
     edits: tuple[Edit, ...],
     same: int,
@@ -53,6 +54,7 @@ def one_layer(
     ----------
     resid : array, shape (n_tokens, d_model)
         The stream entering the layer, all rows.
+    layer : int
     table : Rotary or None
     edits : tuple of Edit
         Resolved edits of this layer.
@@ -65,8 +67,8 @@ def one_layer(
     if past is not None and same == n_tokens:
         return _cut(past.layer, n_tokens), past.after[:n_tokens, :]
     old = None if past is None or same == 0 else past.layer
-    new = attention_half(config, block, resid, table=table, edits=edits, first=same, past=old)
-    out = mlp_half(config, block, new.resid_mid, edits=edits, first=same)
+    new = attention_half(config, block, resid, layer=layer, table=table, edits=edits, first=same, past=old)
+    out = mlp_half(config, block, resid[same:, :], new.resid_mid, edits=edits, first=same)
     if past is None or old is None:
         return new, out
     xp, kept = namespace(resid), _cut(old, same)

@@ -17,7 +17,7 @@ from kav.model import attention
 from kav.model.config import Config
 from kav.model.edits import Edit, of_layer, resolve
 from kav.model.forward import LayerTrace
-from kav.model.layers import embed, rotary
+from kav.model.layers import added_by, embed, rotary
 from kav.model.model import Model
 from kav.model.reuse import Past, one_layer, unchanged
 from kav.model.tokenizer import Tokens
@@ -154,7 +154,13 @@ class Trace:
         return self._by_rows(
             q,
             lambda rows, at: attention.log_kernel(
-                self.model.config, rows, k, edits=self.edits_of(layer), masked=masked, corner=(head, at, corner[1])
+                self.model.config,
+                rows,
+                k,
+                layer=layer,
+                edits=self.edits_of(layer),
+                masked=masked,
+                corner=(head, at, corner[1]),
             ),
             corner[0],
         )
@@ -178,7 +184,7 @@ class Trace:
         return self._by_rows(
             q,
             lambda rows, at: attention.pattern(
-                self.model.config, rows, k, edits=self.edits_of(layer), corner=(head, at, 0)
+                self.model.config, rows, k, layer=layer, edits=self.edits_of(layer), corner=(head, at, 0)
             )[..., columns[0] : columns[1]],
             first,
         )
@@ -186,13 +192,18 @@ class Trace:
     def head_output(self, layer: int, head: int) -> np.ndarray:
         """Return what one head adds to the stream, ``z W_O`` with the layer's edits, before any bias.
 
+        Where a norm stands between attention's output and the stream, its gain is in it, and its scale as it ran.
+
         Returns
         -------
         ndarray, shape (n_tokens, d_model)
         """
         self.check_head(layer, head)
-        z = self.layers[layer].z[head, :, :]
-        return to_host(z @ self.model.weights.blocks[layer].W_O[head, :, :])
+        block, z = self.model.weights.blocks[layer], self.layers[layer].z
+        wrote = z[head, :, :] @ block.W_O[head, :, :]
+        if block.norm1_out is not None:
+            wrote = added_by(self.model.config, block.norm1_out, attention.merge_heads(z, block), wrote)
+        return to_host(wrote)
 
     def check_head(self, layer: int, head: int) -> None:
         """Raise KavError if the model has no such head."""
@@ -256,8 +267,8 @@ def run(
     config, edits = model.config, tuple(edits)
     _check_tokens(tokens, config)
     resolved = resolve(edits, config, len(tokens.ids))
-    same = 0 if base is None or base.model is not model else _common(tokens.ids, base.tokens.ids)
-    resid = embed(model.weights, tokens.ids)
+    same = 0 if base is None or base.model is not model else _common(config, tokens.ids, base.tokens.ids)
+    resid = embed(config, model.weights, tokens.ids)
     table = rotary(config, len(tokens.ids), like_=resid)
     layers = []
     for layer in range(config.n_layers):
@@ -266,7 +277,7 @@ def run(
             past = Past(base.layers[layer], base.resid_pre(layer + 1), base.edits_of(layer))
             same = unchanged(config, same, here, past, n_tokens=len(tokens.ids))
         step, resid = one_layer(
-            config, model.weights.blocks[layer], resid, table=table, edits=here, same=same, past=past
+            config, model.weights.blocks[layer], resid, layer=layer, table=table, edits=here, same=same, past=past
         )
         layers.append(step)
         if task is not None:
@@ -287,7 +298,9 @@ def _check_tokens(tokens: Tokens, config: Config) -> None:
             raise ModelError(f"a token id must be in 0..{config.d_vocab - 1}, got {number}")
 
 
-def _common(ids: tuple[int, ...], others: tuple[int, ...]) -> int:
-    """Length of the common beginning."""
+def _common(config: Config, ids: tuple[int, ...], others: tuple[int, ...]) -> int:
+    """Length of the common beginning; 0 where rotations depend on the length of the prompt, and that differs."""
+    if config.rotary_growth and len(ids) != len(others) and max(len(ids), len(others)) > config.rotary_n_ctx:
+        return 0
     n = min(len(ids), len(others))
     return next((i for i in range(n) if ids[i] != others[i]), n)

@@ -14,12 +14,13 @@ import numpy as np
 
 from kav.arrays import Array
 from kav.errors import ModelError
-from kav.model.config import Block, Config, Mlp, Norm, Weights
-from kav.model.families import Family, Raw, has_bias
+from kav.model.config import Block, Config, Dense, Mlp, Norm, Weights
+from kav.model.family import Family
+from kav.model.family_config import Raw, holds
 from kav.task import Task
 
-IGNORED = ("rotary_emb.inv_freq", ".attn.bias", ".attn.masked_bias")
-"""Ends of the names of stored tables that hold no weights."""
+Put = Callable[[np.ndarray], Array]
+"""Brings a host array to the model's device and dtype."""
 
 
 class Tensors(Protocol):
@@ -53,36 +54,77 @@ class Reader:
         found[f"{names.embed}.weight"] = (c.d_vocab, c.d_model)
         if names.positions:
             found[f"{names.positions}.weight"] = (c.n_ctx, c.d_model)
-        if not c.tied:
-            found[f"{names.unembed}.weight"] = (c.d_vocab, c.d_model)
-        self._norm(found, names.norm_final)
+        if names.types:
+            found[f"{names.types}.weight"] = (self._n_types(), c.d_model)
+        self._norm(found, names.norm_embed)
+        self._expect_head(found)
         widths = (d_q, d_kv, d_kv) if len(names.attn_in) == 3 else (d_q + 2 * d_kv,)
+        fused = names.mlp_gate == names.mlp_in
         for layer in range(c.n_layers):
             for name, width in zip(names.attn_in, widths, strict=True):
                 self._linear(found, name.format(layer), (c.d_model, width), self.family.qkv_bias)
             self._linear(found, names.attn_out.format(layer), (d_q, c.d_model), self.family.out_bias)
-            self._linear(found, names.mlp_in.format(layer), (c.d_model, c.d_mlp), self.family.mlp_bias)
+            self._linear(found, names.mlp_in.format(layer), (c.d_model, c.d_mlp * (1 + fused)), self.family.mlp_bias)
             self._linear(found, names.mlp_out.format(layer), (c.d_mlp, c.d_model), self.family.mlp_bias)
-            if names.mlp_gate:
+            if names.mlp_gate and not fused:
                 self._linear(found, names.mlp_gate.format(layer), (c.d_model, c.d_mlp), self.family.mlp_bias)
-            self._norm(found, names.norm1.format(layer))
-            self._norm(found, names.norm2.format(layer))
+            for norm in (names.norm1, names.norm2, names.norm1_out, names.norm2_out):
+                self._norm(found, norm.format(layer))
+            for norm, n_heads in ((names.norm_q, c.n_heads), (names.norm_k, c.n_kv_heads)):
+                if norm:
+                    width = c.d_head if c.qk_norm == "head" else n_heads * c.d_head
+                    found[f"{norm.format(layer)}.weight"] = (width,)
         return found
 
+    def _expect_head(self, found: dict[str, tuple[int, ...]]) -> None:
+        """What stands between the last layer and the logits; nothing where a file without it is usual."""
+        c, names = self.config, self.family.names
+        if self.headless:
+            return
+        if not c.tied:
+            found[f"{names.unembed}.weight"] = (c.d_vocab, c.d_model)
+        if self.family.unembed_bias:
+            found[self.family.unembed_bias] = (c.d_vocab,)
+        if names.dense:
+            self._linear(found, names.dense, (c.d_model, c.d_model), True)
+        self._norm(found, names.norm_final)
+
+    @property
+    def headless(self) -> bool:
+        """Whether the file holds a model without output matrix, where the family has such."""
+        marker = f"{self.family.names.dense or self.family.names.unembed}.weight"
+        return self.family.headless and self.stored(marker) not in self.folder.names
+
+    def _n_types(self) -> int:
+        n_types = self.raw.get("type_vocab_size", 2)
+        if type(n_types) is not int or not 1 <= n_types <= 1024:
+            raise ModelError(f"type_vocab_size must be a whole number in 1..1024, got {str(n_types)[:60]}")
+        return n_types
+
     def _norm(self, found: dict[str, tuple[int, ...]], name: str) -> None:
+        if not name:
+            return
         found[f"{name}.weight"] = (self.config.d_model,)
         if self.config.norm == "layer":
             found[f"{name}.bias"] = (self.config.d_model,)
 
     def _linear(self, found: dict[str, tuple[int, ...]], name: str, shape: tuple[int, int], bias: bool | str) -> None:
         found[f"{name}.weight"] = shape[::-1] if self.family.transposed else shape
-        if has_bias(self.raw, bias):
+        if self._has(bias):
             found[f"{name}.bias"] = shape[1:]
 
+    def _has(self, rule: bool | str) -> bool:
+        return holds({**self.family.defaults, **self.raw}, rule)
+
     def stored(self, name: str) -> str:
-        """The name that a tensor has in the file: some files leave the family's prefix out."""
+        """The name that a tensor has in the file: some leave the family's prefix out, old ones say gamma and beta."""
         bare = name.removeprefix(self.family.names.prefix)
-        return bare if name not in self.folder.names and bare in self.folder.names else name
+        for known in (name, bare):
+            old = known.replace("LayerNorm.weight", "LayerNorm.gamma").replace("LayerNorm.bias", "LayerNorm.beta")
+            for candidate in (known, old):
+                if candidate in self.folder.names:
+                    return candidate
+        return name
 
     def check(self) -> None:
         """Refuse missing, misshapen and unknown tensors before anything is read."""
@@ -95,7 +137,7 @@ class Reader:
                 raise ModelError(f"{name} must have shape {shape}, got {self.folder.shape(stored)}")
         known = {self.stored(name) for name in wanted} | {f"{self.family.names.unembed}.weight"}
         for name in sorted(self.folder.names - known):
-            if not name.endswith(IGNORED):
+            if not name.endswith(self.family.names.ignored):
                 raise ModelError(f"tensors must be those of family {self.config.family}, got {name[:120]!r} besides")
 
     def _refuse_missing(self, name: str) -> None:
@@ -121,9 +163,9 @@ class Reader:
 
     def bias(self, name: str, rule: bool | str) -> np.ndarray | None:
         """A stored bias, None where the rule says that there is none."""
-        return self.read(f"{name}.bias") if has_bias(self.raw, rule) else None
+        return self.read(f"{name}.bias") if self._has(rule) else None
 
-    def weights(self, put: Callable[[np.ndarray], Array], task: Task | None) -> tuple[Config, Weights]:
+    def weights(self, put: Put, task: Task | None) -> tuple[Config, Weights]:
         """All weights on the device, and the config with what only the weights can tell."""
         c, names = self.config, self.family.names
         embedding = self.read(f"{names.embed}.weight")
@@ -132,26 +174,58 @@ class Reader:
             blocks.append(self.block(layer, put))
             if task is not None:
                 task.report((layer + 1) / c.n_layers, f"layer {layer + 1} of {c.n_layers}")
-        unembedding = embedding.T if c.tied else self.read(f"{names.unembed}.weight").T
         weights = Weights(
             W_E=put(embedding),
             blocks=tuple(blocks),
-            norm_final=self.norm(names.norm_final, put),
-            W_U=put(unembedding),
-            W_pos=put(self.read(f"{names.positions}.weight")) if names.positions else None,
+            W_pos=_maybe(self.positions(), put),
+            norm_embed=self.norm(names.norm_embed, put),
+            **self.head(embedding, put),
         )
         silent = all(block.mlp is None for block in blocks)
+        c = replace(c, has_logits=not self.headless)
         return (replace(c, attention_only=True, d_mlp=0) if silent else c), weights
 
-    def norm(self, name: str, put: Callable[[np.ndarray], Array]) -> Norm:
-        """A norm's gain, and its bias where the family has one."""
+    def positions(self) -> np.ndarray | None:
+        """Learned positions; where tokens have types, all are of the first, whose row is added to every position."""
+        names = self.family.names
+        if not names.positions:
+            return None
+        table = self.read(f"{names.positions}.weight")
+        return table + self.read(f"{names.types}.weight")[0, :] if names.types else table
+
+    def head(self, embedding: np.ndarray, put: Put) -> dict[str, Any]:
+        """The fields of `Weights` between the last layer and the logits."""
+        names = self.family.names
+        if self.headless:
+            return {"norm_final": None, "W_U": None}
+        dense = None
+        if names.dense:
+            dense = Dense(put(np.ascontiguousarray(self.matrix(names.dense))), put(self.read(f"{names.dense}.bias")))
+        return {
+            "norm_final": self.norm(names.norm_final, put),
+            "W_U": put(embedding.T if self.config.tied else self.read(f"{names.unembed}.weight").T),
+            "b_U": put(self.read(self.family.unembed_bias)) if self.family.unembed_bias else None,
+            "dense": dense,
+        }
+
+    def norm(self, name: str, put: Put) -> Norm | None:
+        """A norm's gain, and its bias where the family has one; None for a norm that the family does not have."""
+        if not name:
+            return None
         return Norm(
-            put(self.read(f"{name}.weight")),
+            put(self.read(f"{name}.weight") + np.float32(self.family.gain_offset)),
             put(self.read(f"{name}.bias")) if self.config.norm == "layer" else None,
         )
 
-    def block(self, layer: int, put: Callable[[np.ndarray], Array]) -> Block:
-        """One layer; an MLP that writes exactly zero is left out."""
+    def heads_norm(self, name: str, put: Put) -> Norm | None:
+        """The norm of queries or keys, its gain by head where it is over all heads."""
+        if not name:
+            return None
+        gain = self.read(f"{name}.weight")
+        return Norm(put(gain if self.config.qk_norm == "head" else gain.reshape(-1, self.config.d_head)))
+
+    def block(self, layer: int, put: Put) -> Block:
+        """One layer; an MLP that writes exactly zero is left out, unless a norm makes something of that."""
         names, family = self.family.names, self.family
         mlp = self.mlp(layer, put)
         out = names.attn_out.format(layer)
@@ -162,15 +236,22 @@ class Reader:
             b_O=_maybe(self.bias(out, family.out_bias), put),
             norm2=None if mlp is None else self.norm(names.norm2.format(layer), put),
             mlp=mlp,
+            norm_Q=self.heads_norm(names.norm_q.format(layer), put),
+            norm_K=self.heads_norm(names.norm_k.format(layer), put),
+            norm1_out=self.norm(names.norm1_out.format(layer), put),
+            norm2_out=self.norm(names.norm2_out.format(layer), put),
         )
 
-    def attention_in(self, layer: int, put: Callable[[np.ndarray], Array]) -> dict[str, Any]:
+    def attention_in(self, layer: int, put: Put) -> dict[str, Any]:
         """W_Q, W_K, W_V split by head, and their biases."""
         c = self.config
         matrices = [self.matrix(name.format(layer)) for name in self.family.names.attn_in]
         biases = [self.bias(name.format(layer), self.family.qkv_bias) for name in self.family.names.attn_in]
         cuts = [c.n_heads * c.d_head, (c.n_heads + c.n_kv_heads) * c.d_head]
-        if len(matrices) == 1:
+        if self.family.fused == "heads":
+            matrices = _by_letter(matrices[0], c.d_head)
+            biases = [None] * 3 if biases[0] is None else _by_letter(biases[0], c.d_head)
+        elif self.family.fused == "blocks":
             matrices = np.split(matrices[0], cuts, axis=1)
             biases = [None] * 3 if biases[0] is None else list(np.split(biases[0], cuts))
         found: dict[str, Any] = {}
@@ -180,23 +261,35 @@ class Reader:
             found[f"b_{letter}"] = None if bias is None else put(bias.reshape(-1, c.d_head))
         return found
 
-    def mlp(self, layer: int, put: Callable[[np.ndarray], Array]) -> Mlp | None:
+    def mlp(self, layer: int, put: Put) -> Mlp | None:
         """A layer's MLP, None if it writes exactly zero."""
         names, rule = self.family.names, self.family.mlp_bias
         place, gate = names.mlp_in.format(layer), names.mlp_gate.format(layer)
         out = names.mlp_out.format(layer)
         W_out, b_out = self.matrix(out), self.bias(out, rule)
-        if not W_out.any() and (b_out is None or not b_out.any()):
+        if not names.norm2_out and not W_out.any() and (b_out is None or not b_out.any()):
             return None
+        W_in, b_in = self.matrix(place), self.bias(place, rule)
+        if gate == place:  # one tensor, gate first
+            W_gate, b_gate = W_in[:, : self.config.d_mlp], None
+            W_in = W_in[:, self.config.d_mlp :]
+        else:
+            W_gate, b_gate = (self.matrix(gate), self.bias(gate, rule)) if gate else (None, None)
         return Mlp(
-            W_in=put(np.ascontiguousarray(self.matrix(place))),
+            W_in=put(np.ascontiguousarray(W_in)),
             W_out=put(np.ascontiguousarray(W_out)),
-            W_gate=put(np.ascontiguousarray(self.matrix(gate))) if gate else None,
-            b_in=_maybe(self.bias(place, rule), put),
-            b_gate=_maybe(self.bias(gate, rule), put) if gate else None,
+            W_gate=None if W_gate is None else put(np.ascontiguousarray(W_gate)),
+            b_in=_maybe(b_in, put),
+            b_gate=_maybe(b_gate, put),
             b_out=_maybe(b_out, put),
         )
 
 
-def _maybe(array: np.ndarray | None, put: Callable[[np.ndarray], Array]) -> Array | None:
+def _by_letter(fused: np.ndarray, d_head: int) -> list[np.ndarray]:
+    """Split the last axis, ordered head by head into q, k and v, into three tensors (..., n_heads * d_head)."""
+    parts = fused.reshape(*fused.shape[:-1], -1, 3, d_head)
+    return [parts[..., i, :].reshape(*fused.shape[:-1], -1) for i in range(3)]
+
+
+def _maybe(array: np.ndarray | None, put: Put) -> Array | None:
     return None if array is None else put(array)

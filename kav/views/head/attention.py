@@ -147,7 +147,7 @@ def _pooled(trace: Trace, layer: int) -> list[np.ndarray]:
     """Patterns of all heads of a layer, small: pooled by maximum, long prompts from evenly spaced queries."""
     step, config, edits = trace.layers[layer], trace.model.config, trace.edits_of(layer)
     if trace.n_tokens <= WHOLE:
-        whole = to_host(attention.pattern(config, step.q, step.k, edits=edits))
+        whole = to_host(attention.pattern(config, step.q, step.k, layer=layer, edits=edits))
         return [pool(whole[head].astype(np.float64), THUMB) for head in range(config.n_heads)]
     chosen = np.linspace(0, trace.n_tokens - 1, THUMB).astype(int)
     parts = [to_host(_row(trace, layer, int(query)))[:, 0, :] for query in chosen]
@@ -159,4 +159,5 @@ def _row(trace: Trace, layer: int, query: int) -> Array:
     """One row of every head's pattern, (n_heads, 1, n_tokens)."""
     step = trace.layers[layer]
     q = step.q[:, query : query + 1, :]
-    return attention.pattern(trace.model.config, q, step.k, edits=trace.edits_of(layer), corner=(0, query, 0))
+    edits, corner = trace.edits_of(layer), (0, query, 0)
+    return attention.pattern(trace.model.config, q, step.k, layer=layer, edits=edits, corner=corner)

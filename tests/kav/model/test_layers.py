@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 
+from kav.model.activations import ACTIVATIONS
 from kav.model.config import Norm
-from kav.model.layers import ACTIVATIONS, Rotary, frequencies, normalise, rotary, rotate
+from kav.model.layers import Rotary, frequencies, normalise, rotary, rotate
 from tests.kav.model import plain
 from tests.kav.model_factory import tiny_model
 
