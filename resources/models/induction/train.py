@@ -44,6 +44,8 @@ class Stage:
         n_rows * n_ctx = 2,048 positions a step.
     adam, muon : float
         Learning rates: Muon's for the attention matrices, AdamW's for everything else.
+    embedding : float
+        The embedding's learning rate as a multiple of `adam`.
     mix : Mix
     falling : bool
         Whether the rates fall linearly to zero, or stay.
@@ -58,11 +60,12 @@ class Stage:
     adam: float
     muon: float
     mix: Mix
+    embedding: float = 10.0  # its numbers are of size 1, fifty times those of the output matrix
     falling: bool = True
     n_active: int = 4
 
 
-CIRCUIT = Stage("circuit", 400, 32, 64, 5e-3, 0.02, Mix(1.0, 0.0, 32, flattened=0.0), falling=False, n_active=2)
+CIRCUIT = Stage("circuit", 400, 32, 64, 5e-3, 0.02, Mix(1.0, 0.0, 32, flattened=0.0), 1.0, falling=False, n_active=2)
 PROSE = Stage("prose", 9000, 8, N_CTX, 4e-3, 0.016, Mix(0.15, 0.35, N_CTX // 2))
 POLISH = Stage("polish", 400, 8, N_CTX, 1e-3, 0.004, Mix(0.2, 0.5, N_CTX // 2, repeat_weight=3.0))
 WITH_MLP = Stage("mlp", 2000, 8, N_CTX, 2e-3, 0.008, Mix(0.15, 0.35, N_CTX // 2))
@@ -106,8 +109,12 @@ class Log:
 def optimisers(network: Network, stage: Stage) -> list[torch.optim.Optimizer]:
     """Return Muon for the matrices inside the layers and AdamW for the rest; only the output matrix decays."""
     matrices = [p for p in network.blocks.parameters() if p.ndim == 2]
-    others = [p for p in network.parameters() if p is not network.W_U and not any(p is m for m in matrices)]
-    groups = [{"params": others, "weight_decay": 0.0}, {"params": [network.W_U], "weight_decay": 0.1}]
+    vectors = [p for p in network.parameters() if p.ndim == 1]
+    groups = [
+        {"params": vectors, "weight_decay": 0.0},
+        {"params": [network.W_E], "weight_decay": 0.0, "multiple": stage.embedding},
+        {"params": [network.W_U], "weight_decay": 0.1},
+    ]
     return [
         torch.optim.Muon(matrices, lr=stage.muon, **MUON),
         torch.optim.AdamW(groups, lr=stage.adam, betas=(0.9, 0.98), fused=True),
@@ -131,7 +138,7 @@ def train(network: Network, sampler: Sampler, stage: Stage, *, held: Held | None
         for stepper, lr in zip(steppers, full, strict=True):
             stepper.zero_grad()
             for group in stepper.param_groups:
-                group["lr"] = lr * rate(stage, step)
+                group["lr"] = lr * group.get("multiple", 1.0) * rate(stage, step)
         loss.backward()
         if held is not None:
             held.drop_gradients()
