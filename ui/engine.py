@@ -2,8 +2,9 @@
 
 A channel is whatever asks (a panel, the session). On the lane "live" the running job finishes and is shown, then the
 newest request runs; restarting instead would starve a drag, which asks faster than it can be answered. On the lane
-"long" a newer request of the same channel cancels the running one. One thread per lane, so a sweep never delays a
-drag. Workers touch no Qt object but the engine's own signal; what is stale is dropped in the GUI thread.
+"long", and on "open" where models are read, a newer request of the same channel cancels the running one. One thread
+per lane, so neither a sweep nor a large model delays a drag. Workers touch no Qt object but the engine's own signal;
+what is stale is dropped in the GUI thread.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from PySide6.QtCore import QObject, Signal
 from kav.errors import Cancelled
 from kav.task import Task
 
-LANES = ("live", "long")
+LANES = ("live", "long", "open")
 CLOSE_SECONDS = 2.0
 
 
@@ -93,7 +94,7 @@ class Engine(QObject):
         with self._lock:
             self._waiting[lane][channel] = job
             running = self._running[lane]
-            if lane == "long" and running is not None and running.channel == channel:
+            if lane != "live" and running is not None and running.channel == channel:
                 running.task.cancel()
             self._futures = {future for future in self._futures if not future.done()}
         future = self._executors[lane].submit(self._run_next, lane)
@@ -131,7 +132,8 @@ class Engine(QObject):
             futures = set(self._futures)
         for executor in self._executors.values():
             executor.shutdown(wait=False, cancel_futures=True)
-        wait(futures, timeout=CLOSE_SECONDS)
+        # A future that never started stays "cancelled" and would be waited for in vain.
+        wait({future for future in futures if not future.cancelled()}, timeout=CLOSE_SECONDS)
 
     def _run_next(self, lane: str) -> None:
         """Take the oldest waiting request of the lane and do it (worker thread)."""
