@@ -1,0 +1,124 @@
+"""Prompts that are too long, for the model or for the memory: how long they may be, and a part of them that fits."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from kav.errors import ModelError
+from kav.model.config import Config
+from kav.model.forecast import free_memory
+from kav.model.model import Model
+from kav.model.tokenizer import Tokens
+
+SHARE = 0.5  # of the free memory that a run may take
+CELL = 48
+"""Bytes per cell of the one head that is looked at: scores, weights, what is shown of them, and its colours."""
+
+
+@dataclass(frozen=True)
+class Room:
+    """How many tokens a prompt may have, and why: by the "model" or by the "memory"."""
+
+    n_tokens: int
+    why: str
+    n_free: int | None = None
+
+
+class PromptError(ModelError):
+    """A prompt that is too long.
+
+    Parameters
+    ----------
+    message, hint : str
+    n_fit : int
+        How many tokens it may have.
+    """
+
+    def __init__(self, message: str, hint: str, n_fit: int) -> None:
+        super().__init__(message, hint)
+        self.n_fit = n_fit
+
+
+def run_bytes(config: Config, n_tokens: int) -> int:
+    """Return what one run and one head's square of weights take: ``n (a + c n)``.
+
+    Per token and layer the stream, q, k, v and z are kept; one MLP and one row of logits are on their way.
+    """
+    kept = config.d_model + 2 * config.d_head * (config.n_heads + config.n_kv_heads)
+    passing = 3 * config.d_mlp + 4 * config.d_model
+    return n_tokens * 4 * (config.n_layers * kept + passing) + CELL * n_tokens * n_tokens + 4 * config.d_vocab
+
+
+def room(model: Model, *, n_free: int | None = None) -> Room:
+    """Return how many tokens a prompt of this model may have now.
+
+    Parameters
+    ----------
+    model : Model
+    n_free : int or None
+        Free bytes; None = as found.
+    """
+    free = free_memory() if n_free is None else n_free
+    n_ctx = model.config.n_ctx
+    if free is None or run_bytes(model.config, n_ctx) <= SHARE * free:
+        return Room(n_ctx, "model", free)
+    low, high = 1, n_ctx  # the most that fits, by halving
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if run_bytes(model.config, middle) <= SHARE * free else (low, middle)
+    return Room(low, "memory", free)
+
+
+def check_prompt(model: Model, tokens: Tokens) -> None:
+    """Refuse a prompt that the model or the memory has no room for.
+
+    Raises
+    ------
+    PromptError
+        With the number of tokens that fit.
+    """
+    n, limit = len(tokens.ids), model.config.n_ctx
+    if n > limit:
+        raise PromptError(
+            f"a prompt must fit the model, got {n:,} tokens, model limit {limit:,}", "cut the prompt", limit
+        )
+    found = room(model)
+    if n > found.n_tokens:
+        needed, free = run_bytes(model.config, n) / 1e9, (found.n_free or 0) / 1e9
+        raise PromptError(
+            f"a prompt must fit in half of the free memory, got {n:,} tokens that need {needed:.1f} of {free:.1f} GB",
+            "cut the prompt",
+            found.n_tokens,
+        )
+
+
+def cut(model: Model, text: str, n_tokens: int, *, keep: str = "last", bos: bool | None = None) -> str:
+    """Return the end ("last") or the beginning ("first") of a text that is at most `n_tokens` tokens long.
+
+    A start token that is added counts. Pieces may join otherwise at the cut: then a little more is cut.
+
+    Raises
+    ------
+    ModelError
+        If the text cannot be read by the model.
+    """
+    while (excess := len(tokens := model.encode(text, bos)) - n_tokens) > 0:
+        shorter = _without(tokens, text, excess, keep=keep) if model.tokenizer is not None else _ids(text, excess, keep)
+        if len(shorter) >= len(text):
+            raise ModelError(f"a prompt must be one that can be cut to {n_tokens:,} tokens, got {text[:40]!r}")
+        text = shorter
+    return text
+
+
+def _without(tokens: Tokens, text: str, excess: int, *, keep: str) -> str:
+    """The text without `excess` of its tokens; tokens that were added have no span."""
+    spans = [span for span in tokens.spans if span[1] > span[0]]
+    if len(spans) <= excess:
+        return ""
+    # A character may span several tokens: one that lost a token goes as a whole.
+    return text[spans[excess - 1][1] :] if keep == "last" else text[: spans[-excess][0]]
+
+
+def _ids(text: str, excess: int, keep: str) -> str:
+    words = text.replace(",", " ").split()
+    return " ".join(words[excess:] if keep == "last" else words[:-excess])
