@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -97,6 +98,7 @@ DARK = _theme(
 )
 
 
+@lru_cache(maxsize=1)
 def current() -> Theme:
     """Return the theme the application was last given; the light one if none."""
     app = QApplication.instance()
@@ -108,6 +110,7 @@ def apply(app: QApplication, name: str) -> Theme:
     theme = DARK if name == "dark" else LIGHT
     register_fonts()
     app.setProperty(_PROPERTY, theme.name)
+    current.cache_clear()
     if app.style().objectName() != "fusion":
         app.setStyle("Fusion")
     app.setFont(font(12))
@@ -159,14 +162,17 @@ def register_fonts() -> None:
         return
     for path in sorted((RESOURCES / "fonts").glob("*.otf")):
         QFontDatabase.addApplicationFont(str(path))
+    font.cache_clear()
 
 
+@lru_cache(maxsize=64)
 def font(px: int, weight: int = 400) -> QFont:
-    """Return the interface font, `px` pixels high, with figures of equal width."""
+    """Return the interface font, `px` pixels high, with figures of equal width; shared, so copy it to change it."""
     result = QFont(list(FAMILIES))
     result.setPixelSize(px)
     result.setWeight(QFont.Weight(weight))
     result.setFeature(QFont.Tag("tnum"), 1)
+    result.made_of = (px, weight)  # Qt's own answers are slow to turn into Python numbers
     return result
 
 

@@ -135,8 +135,9 @@ class CardHeader(QWidget):
 
     def set_edited(self, edited: bool) -> None:
         """Show the amber edge: the numbers of this panel are those of an edited model."""
-        self._edited = edited
-        self.update()
+        if edited != self._edited:
+            self._edited = edited
+            self.update()
 
     def set_maximised(self, maximised: bool) -> None:
         """Turn the maximise button into its opposite, or back."""

@@ -50,9 +50,10 @@ class Choices(QFrame):
         self.list.itemClicked.connect(self._on_list_clicked)
 
     def set_options(self, options: Sequence[tuple[object, str]]) -> None:
-        """Set the rows, pairs of key and text."""
+        """Set the rows, pairs of key and text; the list itself is filled when it opens."""
         self._options = tuple(options)
-        self._fill()
+        if self.isVisible():
+            self._fill()
 
     def open_at(self, place: QPoint, width: int, current_key: object) -> None:
         """Show the list below `place` (global), with the current row marked."""

@@ -55,6 +55,8 @@ class DosePlot(Plot):
         self.stepsEnded.connect(self.dragEnded)
         self.emptyDoubleClicked.connect(self._on_empty_double_clicked)
         self.restyle()
+        self._named_for: tuple[object, ...] | None = None  # curve, frame, theme and disc that `_named` was placed for
+        self._named: list[tuple[Run, Box]] = []
 
     def show_result(self, result: Result) -> None:
         """Draw a result; while the handle is dragged the axes hold and it stays under the mouse."""
@@ -173,7 +175,17 @@ class DosePlot(Plot):
             painter.drawRect(QRectF(x + side * 1.9 - wide / 2, y - tall / 2, wide, tall))
 
     def _paint_names(self, painter: QPainter) -> None:
-        """Name each curve on the curve, where it does not meet another."""
+        """Name each curve on the curve; while the disc is dragged the names stay where they are."""
+        curve, frame, disc, theme = self.result.curve, self.frame_px, self._disc(), current().name
+        old = self._named_for
+        same = old is not None and old[0] is curve and old[1:3] == (frame, theme)
+        if not same or (not self.dragged and old[3] != disc):
+            self._named_for, self._named = (curve, frame, theme, disc), self._placed_names()
+        for run, box in self._named:
+            paint_runs(painter, (run,), box.left, box.top + box.height / 2)
+
+    def _placed_names(self) -> list[tuple[Run, Box]]:
+        """Find each curve's name a place where it does not meet another."""
         frame, theme, curve = self.frame_px, current(), self.result.curve
         bounds = Box(frame.left + 4, frame.top, frame.width - 8, frame.height - 2)
         lines = {
@@ -182,6 +194,7 @@ class DosePlot(Plot):
         }
         taken = Obstacles.of(np.asarray([self._disc()]), lines.values())
         response, direct, tangent = self.result.names
+        placed = []
         for name, run, prefer in (
             ("response", Run(response, theme.ink, 11, 600), 0.08),
             ("direct", Run(direct, theme.direct, 11, 500), 0.45),
@@ -191,8 +204,9 @@ class DosePlot(Plot):
             rivals = [line for other, line in lines.items() if other != name]
             box = place(places, bounds, taken, wanted=belongs(lines[name], rivals))
             if box is not None:
-                paint_runs(painter, (run,), box.left, box.top + box.height / 2)
+                placed.append((run, box))
                 taken = taken.with_box(box)
+        return placed
 
     def _polyline(self, doses: np.ndarray, values: np.ndarray) -> np.ndarray:
         """A curve in pixels, (n, 2), closely spaced; outside the drawing area it is NaN."""

@@ -13,6 +13,7 @@ from kav.views.words import Label, Piece
 
 from ..marks import mark_width, paint_mark
 from ..theme import current, font, role_color
+from .painted import text_width as advance
 
 MARK_R = 4.2  # half height of a mark in a line of text
 MARK_GAP = 6.0  # between a mark and the text after it
@@ -52,8 +53,9 @@ def baseline(center: float, f: QFont) -> float:
 
 
 def text_width(text: str, f: QFont) -> float:
-    """Return the advance of `text` in `f`."""
-    return QFontMetricsF(f).horizontalAdvance(text)
+    """Return the advance of `text` in `f`; remembered for the fonts of `theme.font`."""
+    made_of = getattr(f, "made_of", None)
+    return QFontMetricsF(f).horizontalAdvance(text) if made_of is None else advance(text, *made_of)
 
 
 def draw_text(painter: QPainter, x: float, base: float, text: str, f: QFont, color: QColor | str) -> float:

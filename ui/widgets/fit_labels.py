@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from .fit_picture import FitPicture
 
 LONGEST = 130.0  # of a dot's label
+COARSE = 100  # points of a curve that the label rule looks at: one every few pixels
 
 
 def pen(color: str, width: float, dash: tuple[float, ...] = ()) -> QPen:
@@ -36,12 +37,14 @@ def row_of(plot: FitPicture, y: float) -> float:
     return float(min(max(frame.y_px(y), frame.top), frame.bottom)) if np.isfinite(y) else frame.bottom
 
 
-class _Labels:
+class Labels:
     """Places labels one after the other; each one placed is in the way of the next."""
 
-    def __init__(self, painter: QPainter, plot: FitPicture) -> None:
+    def __init__(self, plot: FitPicture) -> None:
         frame, result = plot.frame_px, plot.result
-        self.painter, self.plot = painter, plot
+        self.plot = plot
+        self.placed: list[tuple[tuple[Run, ...], Box]] = []
+        self.ties: list[tuple[QPointF, QPointF]] = []  # lines from a dot to a label that stands further off
         self.bounds = Box(frame.left + 2, frame.top, frame.width - 4, frame.height)
         dots = plot.places[np.asarray(result.points.visible, dtype=bool)]
         if 0 <= result.selected < len(plot.places):
@@ -61,22 +64,24 @@ class _Labels:
         self.taken = Obstacles.of(dots, lines if way is None else [*lines, way])
 
     def put(self, runs: tuple[Run, ...], places: tuple[Box, ...]) -> Box | None:
-        """Paint runs at the first free place."""
+        """Place runs at the first free place."""
         box = place(places, self.bounds, self.taken)
         if box is not None:
             self.fix(runs, box)
         return box
 
     def fix(self, runs: tuple[Run, ...], box: Box) -> None:
-        """Paint runs in a box, free or not."""
-        paint_runs(self.painter, runs, box.left, box.top + box.height / 2)
+        """Place runs in a box, free or not."""
+        self.placed.append((runs, box))
         self.taken = self.taken.with_box(box)
 
 
 def _polyline(plot: FitPicture, at: np.ndarray, y: np.ndarray) -> np.ndarray:
     """A curve over the query axis in pixels, (n, 2); outside the drawing area it is NaN."""
     frame = plot.frame_px
-    line = np.stack([frame.query_px(np.asarray(at, dtype=float)), frame.y_px(np.asarray(y, dtype=float))], axis=1)
+    thin = slice(None, None, max(1, len(at) // COARSE))
+    at, y = np.asarray(at, dtype=float)[thin], np.asarray(y, dtype=float)[thin]
+    line = np.stack([frame.query_px(at), frame.y_px(y)], axis=1)
     out = (
         (line[:, 0] < frame.left) | (line[:, 0] > frame.right) | (line[:, 1] < frame.top) | (line[:, 1] > frame.bottom)
     )
@@ -84,8 +89,25 @@ def _polyline(plot: FitPicture, at: np.ndarray, y: np.ndarray) -> np.ndarray:
 
 
 def paint_labels(painter: QPainter, plot: FitPicture) -> None:
-    """Place and paint every label, the most needed first."""
-    labels, result, theme = _Labels(painter, plot), plot.result, current()
+    """Paint every label where the rule puts it.
+
+    Between two results of a drag only the handle moves, and the labels stay where they are: placing them costs more
+    than painting them.
+    """
+    key = (plot.result, plot.frame_px, current().name, plot.compact)
+    old = plot.labels_for
+    if not plot.dragged or old is None or old[0] is not key[0] or old[1:] != key[1:]:
+        plot.labels_for, plot.labels = key, placed_labels(plot)
+    painter.setPen(pen(current().key, 1.2))
+    for start, end in plot.labels.ties:
+        painter.drawLine(start, end)
+    for runs, box in plot.labels.placed:
+        paint_runs(painter, runs, box.left, box.top + box.height / 2)
+
+
+def placed_labels(plot: FitPicture) -> Labels:
+    """Place every label, the most needed first."""
+    labels, result, theme = Labels(plot), plot.result, current()
     _put_axis_title(labels, plot)
     _put_band_note(labels, plot)
     _put_f(labels, plot)
@@ -105,9 +127,10 @@ def paint_labels(painter: QPainter, plot: FitPicture) -> None:
         for index in named(np.asarray(result.points.weight), result.points.visible, result.selected, most):
             if index != result.selected:
                 _put_dot(labels, plot, index)
+    return labels
 
 
-def _put_axis_title(labels: _Labels, plot: FitPicture) -> None:
+def _put_axis_title(labels: Labels, plot: FitPicture) -> None:
     """The value axis' title at the top left, beside the drop line rather than across it."""
     frame = plot.frame_px
     runs = reading_runs(plot.result.y_title)
@@ -120,7 +143,7 @@ def _put_axis_title(labels: _Labels, plot: FitPicture) -> None:
     labels.fix(runs, Box(left, frame.top + 2, width, 14))
 
 
-def _put_band_note(labels: _Labels, plot: FitPicture) -> None:
+def _put_band_note(labels: Labels, plot: FitPicture) -> None:
     frame, result = plot.frame_px, plot.result
     text = "f cannot leave the band" if result.band_holds else "f may leave the range of the data"
     runs = (Run(text, current().muted, 11),)
@@ -131,7 +154,7 @@ def _put_band_note(labels: _Labels, plot: FitPicture) -> None:
     labels.fix(runs, Box(frame.right - 4 - width, top, width, 13))
 
 
-def _put_f(labels: _Labels, plot: FitPicture) -> None:
+def _put_f(labels: Labels, plot: FitPicture) -> None:
     """The name of the line f, or why there is none."""
     frame, result, theme = plot.frame_px, plot.result, current()
     if not np.isfinite(plot.f_shown):
@@ -153,7 +176,7 @@ def _put_f(labels: _Labels, plot: FitPicture) -> None:
     labels.put(runs, tuple(Box(x, y, width, 14) for x, y in spots))
 
 
-def _put_selected(labels: _Labels, plot: FitPicture) -> None:
+def _put_selected(labels: Labels, plot: FitPicture) -> None:
     """The selected dot's label may stand further off, tied to its dot by a line."""
     result = plot.result
     index = result.selected
@@ -174,12 +197,11 @@ def _put_selected(labels: _Labels, plot: FitPicture) -> None:
     box = labels.put(runs, spots)
     if box is not None:
         above = box.bottom < y
-        labels.painter.setPen(pen(current().key, 1.2))
         start = QPointF(x, y - out - 1 if above else y + out + 1)
-        labels.painter.drawLine(start, QPointF(x, box.bottom if above else box.top))
+        labels.ties.append((start, QPointF(x, box.bottom if above else box.top)))
 
 
-def _put_dot(labels: _Labels, plot: FitPicture, index: int) -> Box | None:
+def _put_dot(labels: Labels, plot: FitPicture, index: int) -> Box | None:
     result = plot.result
     x, y, r = (float(v) for v in plot.places[index])
     if not labels.bounds.holds(Box(x, y, 0, 0)):

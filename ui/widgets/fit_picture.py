@@ -14,6 +14,7 @@ from kav.views.fit import Result
 from ..theme import current
 from .axes import span
 from .dots import radii
+from .fit_labels import Labels
 from .fit_paint import paint_fit
 from .plot import Plot, area_path
 
@@ -37,6 +38,8 @@ class FitPicture(Plot):
         self.compact = False
         self.ring = ""  # the row of the correspondence table under the mouse
         self.places = np.empty((0, 3))  # of the observations: x, y, radius in pixels
+        self.labels: Labels | None = None
+        self.labels_for: tuple[object, ...] | None = None  # the result, frame and theme they were placed for
         self._live: tuple[float, float] | None = None  # where the dragged thing is, in units of the data
         self.band = self.add_area(-90)
         self.confidence = self.add_area(-50)

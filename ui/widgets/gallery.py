@@ -42,6 +42,8 @@ class Gallery(Painted):
 
     def set_shapes(self, shapes: tuple[KernelShape, ...], kernel: str) -> None:
         """Show the kernels and frame one."""
+        if shapes is self._shapes and kernel == self._kernel:
+            return  # it costs a repaint on every step of a drag
         self._shapes, self._kernel = shapes, kernel
         self.setAccessibleDescription(next((shape.title for shape in shapes if shape.kernel == kernel), ""))
         self.updateGeometry()

@@ -6,12 +6,15 @@ plot and meets no dot, curve or earlier label; if there is none it is not drawn.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
+from itertools import islice
 
 import numpy as np
 
 MARGIN = 2.0
+BATCH = 12  # places looked at together
 SLACK = 6.0  # a name may be this much nearer to another curve than to its own
 # Right, left, above, below, then the diagonals (y grows downwards).
 DIRECTIONS = ((1, 0), (-1, 0), (0, -1), (0, 1), (1, -1), (-1, -1), (1, 1), (-1, 1))
@@ -73,39 +76,46 @@ class Obstacles:
         """Return the obstacles with one more box."""
         return replace(self, boxes=(*self.boxes, box))
 
-    def near(self, box: Box, reach: float) -> Obstacles:
-        """Return the obstacles that come within `reach` of a box; many candidates then cost little."""
-        wide = box.grown(reach)
-        return replace(
-            self, dots=self.dots[_dots_meet(self.dots, wide)], segments=self.segments[_lines_meet(self.segments, wide)]
-        )
-
     def free(self, box: Box, margin: float = MARGIN) -> bool:
         """Return whether a box keeps `margin` from every obstacle."""
         wide = box.grown(margin)
-        if any(wide.meets(other) for other in self.boxes):
-            return False
-        return not (_dots_meet(self.dots, wide).any() or _lines_meet(self.segments, wide).any())
+        return not any(wide.meets(other) for other in self.boxes) and bool(self.free_of_ink([box], margin)[0])
+
+    def free_of_ink(self, boxes: Sequence[Box], margin: float = MARGIN) -> np.ndarray:
+        """Return which boxes keep `margin` from every dot and line, shape (n_boxes,), bool."""
+        edges = _edges([box.grown(margin) for box in boxes])
+        return ~(_dots_meet(self.dots, edges).any(axis=1) | _lines_meet(self.segments, edges).any(axis=1))
 
 
-def _dots_meet(dots: np.ndarray, box: Box) -> np.ndarray:
-    across = dots[:, 0] - np.clip(dots[:, 0], box.left, box.right)
-    down = dots[:, 1] - np.clip(dots[:, 1], box.top, box.bottom)
-    return across**2 + down**2 < dots[:, 2] ** 2
+def _edges(boxes: Sequence[Box]) -> np.ndarray:
+    """Left, top, right and bottom of the boxes, shape (4, n_boxes, 1)."""
+    return np.asarray([(box.left, box.top, box.right, box.bottom) for box in boxes]).T[:, :, None]
 
 
-def _lines_meet(segments: np.ndarray, box: Box) -> np.ndarray:
-    """Return which segments enter a box: the part of each that lies between both pairs of edges is not empty."""
-    first, last = np.zeros(len(segments)), np.ones(len(segments))
-    for axis, low, high in ((0, box.left, box.right), (1, box.top, box.bottom)):
+def _dots_meet(dots: np.ndarray, edges: np.ndarray) -> np.ndarray:
+    """Which dots reach into which box, shape (n_boxes, n_dots)."""
+    left, top, right, bottom = edges
+    x, y, radius = dots.T
+    across, down = x - np.minimum(np.maximum(x, left), right), y - np.minimum(np.maximum(y, top), bottom)
+    return across**2 + down**2 < radius**2
+
+
+def _lines_meet(segments: np.ndarray, edges: np.ndarray) -> np.ndarray:
+    """Which segments enter which box, shape (n_boxes, n_segments).
+
+    The part of a segment that lies between both pairs of the box's edges is not empty.
+    """
+    shape = (edges.shape[1], len(segments))
+    first, last = np.zeros(shape), np.ones(shape)
+    for axis in (0, 1):
+        low, high = edges[axis], edges[axis + 2]
         start, step = segments[:, axis], segments[:, axis + 2] - segments[:, axis]
         still = np.abs(step) < 1e-6  # of a pixel
         safe = np.where(still, 1.0, step)
         enter, leave = (low - start) / safe, (high - start) / safe
-        enter, leave = np.minimum(enter, leave), np.maximum(enter, leave)
-        within = (low < start) & (start < high)
-        first = np.maximum(first, np.where(still, np.where(within, 0.0, np.inf), enter))
-        last = np.minimum(last, np.where(still, 1.0, leave))
+        outside = np.where((low < start) & (start < high), 0.0, np.inf)
+        first = np.maximum(first, np.where(still, outside, np.minimum(enter, leave)))
+        last = np.minimum(last, np.where(still, 1.0, np.maximum(enter, leave)))
     return first < last
 
 
@@ -125,9 +135,11 @@ def place(
     places: Iterable[Box], bounds: Box, obstacles: Obstacles, *, wanted: Callable[[Box], bool] | None = None
 ) -> Box | None:
     """Return the first of `places` that lies in `bounds`, is free, and (if asked) `wanted`; or None."""
-    for box in places:
-        if bounds.holds(box) and obstacles.free(box) and (wanted is None or wanted(box)):
-            return box
+    near = (box for box in places if bounds.holds(box) and not any(box.grown(MARGIN).meets(b) for b in obstacles.boxes))
+    while batch := list(islice(near, BATCH)):
+        for box, free in zip(batch, obstacles.free_of_ink(batch), strict=True):
+            if free and (wanted is None or wanted(box)):
+                return box
     return None
 
 
@@ -151,8 +163,8 @@ def _distance(line: np.ndarray, box: Box) -> float:
     return float(np.hypot(across, down).min())
 
 
-def along(line: np.ndarray, width: float, height: float, *, gap: float = 4.0, prefer: float = 0.5) -> tuple[Box, ...]:
-    """Return places for the name of a curve: beside its points, nearest to the preferred part of its length first.
+def along(line: np.ndarray, width: float, height: float, *, gap: float = 4.0, prefer: float = 0.5) -> Iterator[Box]:
+    """Yield places for the name of a curve: beside its points, nearest to the preferred part of its length first.
 
     Parameters
     ----------
@@ -163,14 +175,17 @@ def along(line: np.ndarray, width: float, height: float, *, gap: float = 4.0, pr
     """
     seen = line[np.isfinite(line).all(axis=1)]
     if len(seen) == 0:
-        return ()
-    ways = [(out, share) for out in (gap, gap + 8, gap + 20) for share in np.linspace(0.02, 0.98, 17)]
-    ways.sort(key=lambda way: 3 * (way[0] - gap) + 200 * abs(way[1] - prefer))
-    boxes = []
-    for out, share in ways:
-        x, y = seen[round(share * (len(seen) - 1))]
-        boxes.append(Box(x + 2 * out, y - height / 2, width, height))
-        boxes.append(Box(x - width / 2, y - out - height, width, height))
-        boxes.append(Box(x - width / 2, y + out, width, height))
-        boxes.append(Box(x - 2 * out - width, y - height / 2, width, height))
-    return tuple(boxes)
+        return
+    for out, share in _ways(gap, prefer):
+        x, y = (float(v) for v in seen[round(share * (len(seen) - 1))])
+        yield Box(x + 2 * out, y - height / 2, width, height)
+        yield Box(x - width / 2, y - out - height, width, height)
+        yield Box(x - width / 2, y + out, width, height)
+        yield Box(x - 2 * out - width, y - height / 2, width, height)
+
+
+@lru_cache(maxsize=32)
+def _ways(gap: float, prefer: float) -> tuple[tuple[float, float], ...]:
+    """How far from the curve, and where along it, the best first."""
+    ways = [(out, share) for out in (gap, gap + 8, gap + 20) for share in np.linspace(0.02, 0.98, 17).tolist()]
+    return tuple(sorted(ways, key=lambda way: 3 * (way[0] - gap) + 200 * abs(way[1] - prefer)))

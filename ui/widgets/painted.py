@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 from PySide6.QtCore import QRectF, Qt
 from PySide6.QtGui import QColor, QFontMetricsF, QMouseEvent, QPainter, QPen
 from PySide6.QtWidgets import QSizePolicy, QWidget
@@ -39,6 +41,7 @@ class Painted(Control):
         event.accept()
 
 
+@lru_cache(maxsize=8192)
 def text_width(text: str, px: int, weight: int = 400) -> float:
     """Return the width of a text in the window's type."""
     return QFontMetricsF(font(px, weight)).horizontalAdvance(text)

@@ -25,7 +25,10 @@ class ReadingLine(QWidget):
 
     def set_reading(self, reading: Reading | str) -> None:
         """Show a line; a plain string is one piece in second text."""
-        self._reading = (Piece(reading),) if isinstance(reading, str) else tuple(reading)
+        pieces = (Piece(reading),) if isinstance(reading, str) else tuple(reading)
+        if pieces == self._reading:
+            return
+        self._reading = pieces
         text = plain(self._reading)
         self.setToolTip(text)
         self.setAccessibleName(text)
