@@ -1,12 +1,14 @@
 """What moved the answer: the logit at one position as a sum over everything that wrote to the residual stream.
 
 The final stream is a sum of contributions c: embedding, position, heads (source token by source token), MLPs and
-biases. With the final norm's scale sigma frozen at its value in this run, the logit is linear in them::
+biases. With the scale sigma of every norm behind them frozen at its value in this run, the logit is linear in them;
+where only the final norm is behind them,::
 
     logit = sum_c (c . w) / sigma + norm bias . W_U[:, target] + b_U[target]
 
 with ``w = gain * W_U[:, target]``, minus its own mean for a layer norm (whose centring is thereby moved from c to w).
-With a foil, ``W_U[:, target] - W_U[:, foil]`` stands for the target's column.
+With a foil, ``W_U[:, target] - W_U[:, foil]`` stands for the target's column. `kav.effects.readout` gives w for every
+place. A family that caps its logits is attributed before the soft cap, which no sum goes through.
 
 References
 ----------
@@ -17,17 +19,17 @@ nostalgebraist 2020, "Interpreting GPT: the logit lens".
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from kav.arrays import Array, namespace, to_host
 from kav.effects.metric import choose_target
+from kav.effects.readout import Readout
 from kav.model.attention import pattern, scale_heads
 from kav.model.config import Norm
 from kav.model.edits import ScaleMlp, needs_whole_prompt
-from kav.model.layers import norm_scale
-from kav.model.model import Model
+from kav.model.head import mlp_output
+from kav.model.layers import raw_logits, token_rows
 from kav.model.trace import Trace
 
 
@@ -38,7 +40,9 @@ class Component:
     Parameters
     ----------
     kind : str
-        "embedding", "position", "head", "attention bias", "mlp", "mlp bias", "norm bias" or "unembedding bias".
+        "embedding", "position", "head", "attention bias", "mlp", "mlp bias", "norm bias" or "unembedding bias"; with
+        norms after the halves also "embedding norm bias", "attention norm bias" and "mlp norm bias"; "dense bias" of a
+        layer before the final norm.
     layer, head : int or None
         Where it is, if it is in a layer.
     """
@@ -78,6 +82,8 @@ class Attribution:
         Where it is read, counted from the start.
     scale : float
         sigma, the final norm's divisor there.
+    capped : bool
+        The model caps its logits softly: values and total are before the soft cap.
     """
 
     parts: tuple[Component, ...]
@@ -88,6 +94,7 @@ class Attribution:
     foil: int | None
     position: int
     scale: float
+    capped: bool = False
 
     @property
     def components(self) -> tuple[str, ...]:
@@ -127,31 +134,29 @@ def attribution(trace: Trace, position: int = -1, target: int | None = None, foi
     Raises
     ------
     KavError
-        If the position or a token does not exist.
+        If the position or a token does not exist, or the model has no output matrix.
     """
-    row = trace.position(position)
-    logits = trace.model.unembed(trace.resid_final[row : row + 1, :])[0, :]
+    config, row = trace.model.config, trace.position(position)
+    logits = raw_logits(config, trace.model.weights, trace.resid_final[row : row + 1, :])[0, :]
     target = choose_target(logits, target, foil)
     total = float(logits[target]) - (0.0 if foil is None else float(logits[foil]))
-    sigma = float(norm_scale(trace.model.config, trace.resid_final[row : row + 1, :])[0, 0])
-    direction = logit_direction(trace.model, target, foil) / sigma
-    sources = np.stack([_sources(trace, layer, row, direction) for layer in range(trace.model.config.n_layers)])
+    readout = Readout(trace, (row, row + 1), target, foil)
+    sources = np.stack([_sources(trace, layer, readout) for layer in range(config.n_layers)])
     parts, values = [], []
-    for part, value in _stream(trace, row, direction, sources) + _biases(trace.model, target, foil):
+    for part, value in _stream(readout, sources) + _biases(readout):
         parts.append(part)
         values.append(value)
-    return Attribution(tuple(parts), np.asarray(values), sources, total, target, foil, row, sigma)
-
-
-def logit_direction(model: Model, target: int, foil: int | None = None) -> Array:
-    """Return w with ``logit = resid_final . w / sigma`` plus biases, shape (d_model,), on the device."""
-    column = _unembedding(model, target, foil) * model.weights.norm_final.gain
-    xp = namespace(column)
-    return column - xp.mean(column) if model.config.norm == "layer" else column
+    sigma = float(readout.sigma[0, 0])
+    return Attribution(
+        tuple(parts), np.asarray(values), sources, total, target, foil, row, sigma, capped=config.logit_cap > 0
+    )
 
 
 def messages(trace: Trace, layer: int, direction: Array) -> Array:
-    """Return every source token's message read along a direction, ``(v_j W_O) . direction``, (n_heads, n_tokens)."""
+    """Return every source token's message read along a direction, ``(v_j W_O) . direction``, (n_heads, n_tokens).
+
+    The direction is one of attention's output, `Readout.attention`, shape (d_model,).
+    """
     block = trace.model.weights.blocks[layer]
     xp = namespace(direction, block.W_O)
     step = trace.layers[layer]
@@ -174,33 +179,57 @@ def applied_rows(trace: Trace, layer: int, row: int) -> Array:
     return scale_heads(rows, edits, row)[:, 0, :]
 
 
-def _sources(trace: Trace, layer: int, row: int, direction: Array) -> np.ndarray:
-    return to_host(applied_rows(trace, layer, row) * messages(trace, layer, direction)).astype(np.float64)
+def _sources(trace: Trace, layer: int, readout: Readout) -> np.ndarray:
+    read = applied_rows(trace, layer, readout.rows[0]) * messages(trace, layer, readout.attention(layer)[0, :])
+    return to_host(read).astype(np.float64)
 
 
-def _stream(trace: Trace, row: int, direction: Array, sources: np.ndarray) -> list[tuple[Component, float]]:
-    """Everything that wrote to the stream at one position, in order."""
-    weights, config = trace.model.weights, trace.model.config
+def _dot(vector: Array, direction: Array) -> float:
+    return float(namespace(vector, direction).vecdot(vector, direction))
 
-    def read(vector: Array) -> float:
-        return float(namespace(vector, direction).vecdot(vector, direction))
 
-    found = [(Component("embedding"), read(weights.W_E[trace.tokens.ids[row], :]))]
+def _embedded(readout: Readout) -> list[tuple[Component, float]]:
+    """What stands in the stream before layer 0."""
+    trace, weights = readout.trace, readout.trace.model.weights
+    row = readout.rows[0]
+    token = token_rows(trace.model.config, weights, (trace.tokens.ids[row],))  # (1, d_model)
+    placed = token if weights.W_pos is None else token + weights.W_pos[row : row + 1, :]
+    direction = readout.embedding(placed)[0, :]
+    found = [(Component("embedding"), _dot(token[0, :], direction))]
     if weights.W_pos is not None:
-        found.append((Component("position"), read(weights.W_pos[row, :])))
-    for layer, block in enumerate(weights.blocks):
-        for head in range(config.n_heads):
+        found.append((Component("position"), _dot(weights.W_pos[row, :], direction)))
+    return found + _norm_bias("embedding norm bias", None, weights.norm_embed, readout.leaving(-1))
+
+
+def _stream(readout: Readout, sources: np.ndarray) -> list[tuple[Component, float]]:
+    """Everything that wrote to the stream at one position, in order."""
+    trace, row, found = readout.trace, readout.rows[0], _embedded(readout)
+    for layer, block in enumerate(trace.model.weights.blocks):
+        for head in range(trace.model.config.n_heads):
             found.append((Component("head", layer, head), float(sources[layer, head, :].sum())))
         if block.b_O is not None:
-            found.append((Component("attention bias", layer), read(block.b_O)))
+            found.append((Component("attention bias", layer), _dot(block.b_O, readout.attention(layer)[0, :])))
+        after = readout.leaving(layer) if block.norm2_out is None or not _on_stream(trace) else readout.mlp(layer)
+        found += _norm_bias("attention norm bias", layer, block.norm1_out, after)
         if block.mlp is None:
             continue
-        wrote = read(trace.resid_pre(layer + 1)[row, :] - trace.layers[layer].resid_mid[row, :])
-        bias = 0.0 if block.mlp.b_out is None else read(block.mlp.b_out) * _kept(trace, layer, row)
+        direction = readout.mlp(layer)[0, :]
+        wrote = _dot(mlp_output(trace, layer, readout.rows)[0, :], direction)
+        bias = 0.0 if block.mlp.b_out is None else _dot(block.mlp.b_out, direction) * _kept(trace, layer, row)
         found.append((Component("mlp", layer), wrote - bias))
         if block.mlp.b_out is not None:
             found.append((Component("mlp bias", layer), bias))
+        found += _norm_bias("mlp norm bias", layer, block.norm2_out, readout.leaving(layer))
     return found
+
+
+def _on_stream(trace: Trace) -> bool:
+    return trace.model.config.norm_place == "stream"
+
+
+def _norm_bias(kind: str, layer: int | None, norm: Norm | None, after: Array) -> list[tuple[Component, float]]:
+    """The share of a norm's bias, read along the direction of what it writes to."""
+    return [] if norm is None or norm.bias is None else [(Component(kind, layer), _dot(norm.bias, after[0, :]))]
 
 
 def _kept(trace: Trace, layer: int, row: int) -> float:
@@ -216,19 +245,14 @@ def _acts(edit: ScaleMlp, row: int) -> bool:
     return edit.positions is None or row in edit.positions
 
 
-def _biases(model: Model, target: int, foil: int | None) -> list[tuple[Component, float]]:
-    """The two biases behind the last layer."""
-    found = []
-    norm: Norm = model.weights.norm_final
-    if norm.bias is not None:
-        xp: Any = namespace(norm.bias)
-        found.append((Component("norm bias"), float(xp.vecdot(norm.bias, _unembedding(model, target, foil)))))
-    b_U = model.weights.b_U
-    if b_U is not None:
-        found.append((Component("unembedding bias"), float(b_U[target]) - (0.0 if foil is None else float(b_U[foil]))))
+def _biases(readout: Readout) -> list[tuple[Component, float]]:
+    """The biases behind the last layer."""
+    weights, found = readout.trace.model.weights, []
+    if weights.dense is not None:
+        found.append((Component("dense bias"), _dot(weights.dense.b, (readout.normed * readout.open)[0, :])))
+    if weights.norm_final is not None and weights.norm_final.bias is not None:
+        found.append((Component("norm bias"), _dot(weights.norm_final.bias, readout.column)))
+    if weights.b_U is not None:
+        foil = 0.0 if readout.foil is None else float(weights.b_U[readout.foil])
+        found.append((Component("unembedding bias"), float(weights.b_U[readout.target]) - foil))
     return found
-
-
-def _unembedding(model: Model, target: int, foil: int | None) -> Array:
-    W_U = model.weights.W_U
-    return W_U[:, target] if foil is None else W_U[:, target] - W_U[:, foil]

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from kav.arrays import Array, like, namespace
+from kav.effects.tangent import normalise_rate
 from kav.errors import KavError
 from kav.model.config import Config, Norm
 from kav.model.edits import Edit, ScaleEdge, ScaleHead, ScaleMlp, resolve
@@ -62,6 +63,12 @@ class Injection:
             return stream
         stream = normalise(self.config, self.norm, stream)
         return stream if self.beside is None else self.beside + stream
+
+    def rate(self) -> Array:
+        """Return how fast the stream at the place changes with the dose, at dose 1, (n_tokens, d_model)."""
+        if self.norm is None:
+            return self.direction
+        return normalise_rate(self.config, self.norm, self.stream, self.direction)
 
     def at_row(self, row: int) -> Injection:
         """Return the same with one position only."""

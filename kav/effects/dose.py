@@ -20,13 +20,14 @@ import numpy as np
 from kav.arrays import Array, like
 from kav.effects.component import ComponentLike, Injection, Scaled, as_edit, injection, run_without
 from kav.effects.metric import Metric, make_metric, narrow
+from kav.effects.readout import Readout, frozen_logits
 from kav.effects.refine import Span, refined
 from kav.effects.rerun import along
 from kav.effects.tangent import final_rate, logits_rate
 from kav.errors import KavError
 from kav.model.config import Weights
-from kav.model.edits import Edit
-from kav.model.layers import centre, norm_scale, unembed
+from kav.model.edits import Edit, ScaleMlp
+from kav.model.layers import cap, raw_logits, unembed
 from kav.model.model import Model
 from kav.model.tokenizer import Tokens
 from kav.model.trace import Trace, run
@@ -151,7 +152,7 @@ def dose_response(
     return DoseResponse(
         doses=amounts,
         response=response,
-        direct=read.direct(place.direction, like(place.stream, amounts)),
+        direct=read.direct(place, like(place.stream, amounts), layer=scaled.layer, of_mlp=isinstance(scaled, ScaleMlp)),
         tangent=value + (amounts - 1) * slope,
         value=value,
         slope=slope,
@@ -180,17 +181,17 @@ class Reader:
         """Return the metric of the run itself."""
         return float(self.values(self._final())[0])
 
-    def direct(self, direction: Array, doses: Array) -> np.ndarray:
-        """Return the metric if nothing downstream answered and the final norm's scale stayed, shape (n_doses,)."""
-        config = self.trace.model.config
-        change = centre(config, direction[self.row : self.row + 1, :]) / norm_scale(config, self._final())
-        per_dose = change * self.weights.norm_final.gain @ self.weights.W_U  # (1, d_vocab)
-        logits = unembed(config, self.weights, self._final())
-        return self.metric.values(logits + (doses - 1)[:, None] * per_dose)
+    def direct(self, place: Injection, doses: Array, *, layer: int, of_mlp: bool) -> np.ndarray:
+        """Return the metric if nothing downstream answered and the scales of all norms stayed, shape (n_doses,)."""
+        config, change = self.trace.model.config, place.direction[self.row : self.row + 1, :]
+        readout = Readout(self.trace, (self.row, self.row + 1), self.metric.target)
+        per_dose = frozen_logits(readout, self.weights, change, layer, of_mlp=of_mlp)  # (1, d_vocab)
+        logits = raw_logits(config, self.weights, self._final())
+        return self.metric.values(cap(logits + (doses - 1)[:, None] * per_dose, config.logit_cap))
 
     def slope(self, place: Injection) -> float:
         """Return the metric's derivative along an injection, with everything downstream answering."""
-        final = final_rate(self.trace, place.direction, place.layer, from_mid=place.from_mid, position=self.row)
+        final = final_rate(self.trace, place.rate(), place.layer, from_mid=place.from_mid, position=self.row)
         rate = logits_rate(self.trace, final, self.row, weights=self.weights)
         return float(self.metric.slopes(unembed(self.trace.model.config, self.weights, self._final()), rate)[0])
 

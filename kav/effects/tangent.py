@@ -13,27 +13,36 @@ Griewank and Walther 2008, chapter 3 (forward mode); Nanda 2023, "Attribution pa
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable
-from dataclasses import replace
-from typing import Any
+from dataclasses import dataclass, replace
 
 from kav import smoother
 from kav.arrays import Array, namespace
+from kav.model.activations import ACTIVATIONS, SLOPES
 from kav.model.attention import (
-    asked_from,
+    edit_scores,
     log_kernel,
     merge_heads,
     move_queries,
     pattern,
     project,
     scale_heads,
-    scale_output,
 )
 from kav.model.config import Block, Config, Mlp, Norm, Weights
-from kav.model.edits import Edit, MoveQuery, ScaleEdge, ScaleMlp, SetScore, needs_whole_prompt
-from kav.model.forward import LayerTrace
-from kav.model.layers import ACTIVATIONS, Rotary, centre, norm_scale, normalise, rotary, rotate
+from kav.model.edits import Edit, MoveQuery, ScaleEdge, SetScore, needs_whole_prompt
+from kav.model.forward import LayerTrace, scale_mlp
+from kav.model.head import attention_output, mlp_output
+from kav.model.layers import (
+    Rotary,
+    cap_slope,
+    centre,
+    heads_gain,
+    heads_scale,
+    norm_scale,
+    normalise,
+    rotary,
+    rotate,
+    unembed,
+)
 from kav.model.trace import Trace
 
 BLOCK_CELLS = 1 << 22
@@ -54,71 +63,124 @@ def final_rate(trace: Trace, rate: Array, layer: int, *, from_mid: bool, positio
     position : int
         Counted from the start. The last layer computes only this row if it can.
     """
-    config, weights = trace.model.config, trace.model.weights
+    config = trace.model.config
     table = rotary(config, trace.n_tokens, like_=rate)
     rows = (0, trace.n_tokens)
     for step in range(layer, config.n_layers):
-        block, edits, done = weights.blocks[step], trace.edits_of(step), trace.layers[step]
-        whole = step < config.n_layers - 1 or needs_whole_prompt(edits)
+        place = Place(trace, step, table)
+        whole = step < config.n_layers - 1 or needs_whole_prompt(place.edits)
         rows = (0, trace.n_tokens) if whole else (position, position + 1)
-        if step > layer or not from_mid:
-            rate = attention_rate(config, block, done, rate, table=table, edits=edits, rows=rows)
-        elif not whole:
-            rate = rate[position : position + 1, :]
-        rate = mlp_half_rate(config, block, done.resid_mid[rows[0] : rows[1], :], rate, edits=edits, first=rows[0])
+        before = rate[rows[0] : rows[1], :]
+        mid = attention_rate(place, rate, rows) if step > layer or not from_mid else before
+        rate = mlp_half_rate(place, before, mid, rows)
     return rate[position - rows[0] : position - rows[0] + 1, :]
+
+
+@dataclass(frozen=True, eq=False)
+class Place:
+    """One layer of the run that is differentiated, with the rotations of its positions."""
+
+    trace: Trace
+    layer: int
+    table: Rotary | None
+
+    @property
+    def config(self) -> Config:
+        """The model's description."""
+        return self.trace.model.config
+
+    @property
+    def block(self) -> Block:
+        """The layer's weights."""
+        return self.trace.model.weights.blocks[self.layer]
+
+    @property
+    def done(self) -> LayerTrace:
+        """What the layer did in the run."""
+        return self.trace.layers[self.layer]
+
+    @property
+    def edits(self) -> tuple[Edit, ...]:
+        """The edits that acted in the layer."""
+        return self.trace.edits_of(self.layer)
 
 
 def logits_rate(trace: Trace, final: Array, position: int, *, weights: Weights) -> Array:
     """Return how fast the logits at one position change with its final stream, (1, d_model) -> (1, d_vocab)."""
-    x = trace.resid_final[position : position + 1, :]
-    return normalise_rate(trace.model.config, weights.norm_final, x, final) @ weights.W_U
+    config, x = trace.model.config, trace.resid_final[position : position + 1, :]
+    capped = unembed(config, weights, x)
+    if weights.dense is not None:
+        inside, xp = _affine(x, weights.dense.W, weights.dense.b), namespace(x)
+        x, final = ACTIVATIONS[config.activation](inside, xp), final @ weights.dense.W
+        final = SLOPES[config.activation](inside, xp) * final
+    raw = normalise_rate(config, weights.norm_final, x, final) @ weights.W_U
+    return raw * cap_slope(capped, config.logit_cap)
 
 
-def normalise_rate(config: Config, norm: Norm, x: Array, dx: Array) -> Array:
+def normalise_rate(config: Config, norm: Norm | None, x: Array, dx: Array) -> Array:
     """Return the rate of the normalised stream, ``(dc - n mean(n dc)) / sigma * gain``, n = c / sigma."""
+    if norm is None:
+        return dx
     xp = namespace(x, dx)
     sigma = norm_scale(config, x)
     unit, change = centre(config, x) / sigma, centre(config, dx)
     return (change - unit * xp.mean(unit * change, axis=-1, keepdims=True)) / sigma * norm.gain
 
 
-def attention_rate(
-    config: Config,
-    block: Block,
-    done: LayerTrace,
-    rate: Array,
-    *,
-    table: Rotary | None,
-    edits: tuple[Edit, ...],
-    rows: tuple[int, int],
-) -> Array:
+def normalise_heads_rate(config: Config, norm: Norm | None, x: Array, dx: Array) -> Array:
+    """Return the rate of normalised queries or keys (..., n_heads, n, d_head), as `normalise_rate` does."""
+    if norm is None:
+        return dx
+    xp = namespace(x, dx)
+    sigma = heads_scale(config, x)
+    unit = x / sigma
+    axes: int | tuple[int, int] = -1 if config.qk_norm == "head" else (-3, -1)
+    along = xp.mean(unit * dx, axis=axes, keepdims=True)
+    return (dx - unit * along) / sigma * heads_gain(config, norm)
+
+
+def add_rate(config: Config, norm: Norm | None, values: tuple[Array, Array], rates: tuple[Array, Array]) -> Array:
+    """Return the rate of `kav.model.layers.add` from values and rates of the stream and of what is written to it."""
+    if config.norm_place == "stream":
+        return normalise_rate(config, norm, values[0] + values[1], rates[0] + rates[1])
+    return rates[0] + normalise_rate(config, norm, values[1], rates[1])
+
+
+def attention_rate(place: Place, rate: Array, rows: tuple[int, int]) -> Array:
     """Return the rate of resid_mid at positions rows[0]..rows[1]-1, from that of resid_pre at all, (n, d_model)."""
+    config, block, done, edits = place.config, place.block, place.done, place.edits
     first, stop = rows
+    x = normalise(config, block.norm1, done.resid_pre)
     dx = normalise_rate(config, block.norm1, done.resid_pre, rate)  # (n_tokens, d_model)
-    dq = rotate(project(dx[first:stop, :], block.W_Q, None), table, first)
-    dk = rotate(project(dx, block.W_K, None), table)
+    dq = rotate(_heads_rate(config, block, x[first:stop, :], dx[first:stop, :], letter="Q"), place.table, first)
+    dk = rotate(_heads_rate(config, block, x, dx, letter="K"), place.table)
     dv = project(dx, block.W_V, None)
-    targets = {
-        edit: asked_from(
-            replace(block, b_Q=None), dx[edit.towards : edit.towards + 1, :], edit.head, table=table, query=edit.query
-        )
-        for edit in edits
-        if isinstance(edit, MoveQuery)
-    }
-    dq = move_queries(dq, edits, targets, first)
-    dz = scale_heads(attend_rate(config, done, (dq, dk, dv), edits=edits, rows=rows), edits, first)
-    return rate[first:stop, :] + merge_heads(dz, replace(block, b_O=None))
+    dq = move_queries(dq, edits, _targets(place, x, dx), first)
+    dz = scale_heads(attend_rate(place, (dq, dk, dv), rows), edits, first)
+    d_out = merge_heads(dz, replace(block, b_O=None))
+    values = (done.resid_pre[first:stop, :], attention_output(place.trace, place.layer, rows))
+    return add_rate(config, block.norm1_out, values, (rate[first:stop, :], d_out))
 
 
-def attend_rate(
-    config: Config,
-    done: LayerTrace,
-    rates: tuple[Array, Array, Array],
-    *,
-    edits: tuple[Edit, ...],
-    rows: tuple[int, int],
-) -> Array:
+def _heads_rate(config: Config, block: Block, x: Array, dx: Array, *, letter: str) -> Array:
+    """Rate of queries ("Q") or keys ("K") before rotation, from values and rates of what attention reads."""
+    W, b, norm = (block.W_Q, block.b_Q, block.norm_Q) if letter == "Q" else (block.W_K, block.b_K, block.norm_K)
+    change = project(dx, W, None)
+    return change if norm is None else normalise_heads_rate(config, norm, project(x, W, b), change)
+
+
+def _targets(place: Place, x: Array, dx: Array) -> dict[MoveQuery, Array]:
+    """Rates of the other tokens' questions that `MoveQuery` edits move to."""
+    found = {}
+    for edit in place.edits:
+        if isinstance(edit, MoveQuery):
+            row = slice(edit.towards, edit.towards + 1)
+            asked = _heads_rate(place.config, place.block, x[row, :], dx[row, :], letter="Q")
+            found[edit] = rotate(asked[edit.head, :, :], place.table, edit.query)
+    return found
+
+
+def attend_rate(place: Place, rates: tuple[Array, Array, Array], rows: tuple[int, int]) -> Array:
     """Return the rate of z before `ScaleHead`, ``sum_j p_j (ds_j - sum p ds) v_j + p_j dv_j``, in blocks of queries.
 
     Parameters
@@ -127,6 +189,7 @@ def attend_rate(
         dq of the chosen rows (n_heads, n_rows, d_head); dk and dv of all tokens (n_kv_heads, n_tokens, d_head).
     """
     dq, dk, dv = rates
+    config, done = place.config, place.done
     xp = namespace(dq, done.q)
     n_heads, n_tokens = dq.shape[0], done.k.shape[-2]
     size = max(1, BLOCK_CELLS // (n_tokens * n_heads))
@@ -136,37 +199,32 @@ def attend_rate(
         n_seen = stop if config.causal else n_tokens
         corner = (0, start, 0)
         q, k, v = done.q[:, start:stop, :], done.k[:, :n_seen, :], done.v[:, :n_seen, :]
-        changes = _score_rate(
-            config, q, k, (dq[:, start - rows[0] : stop - rows[0], :], dk[:, :n_seen, :]), edits, corner
-        )
-        p, kept = _patterns(config, q, k, edits, corner)
+        changes = _score_rate(place, q, k, (dq[:, start - rows[0] : stop - rows[0], :], dk[:, :n_seen, :]), corner)
+        p, kept = _patterns(place, q, k, corner)
         dp = kept * (changes - xp.sum(p * changes, axis=-1, keepdims=True))  # (n_heads, n_rows, n_seen)
         parts.append(_smooth(dp, v) + _smooth(kept, dv[:, :n_seen, :]))
     return parts[0] if len(parts) == 1 else xp.concat(parts, axis=-2)
 
 
-def _score_rate(
-    config: Config,
-    q: Array,
-    k: Array,
-    rates: tuple[Array, Array],
-    edits: tuple[Edit, ...],
-    corner: tuple[int, int, int],
-) -> Array:
-    """Rate of the scores, bilinear in q and k; temperatures scale it, and a score that was set stays where it is."""
-    constant = tuple(replace(edit, value=0.0) if isinstance(edit, SetScore) else edit for edit in edits)
-    return log_kernel(config, rates[0], k, edits=constant, masked=False, corner=corner) + log_kernel(
-        config, q, rates[1], edits=constant, masked=False, corner=corner
-    )
+def _score_rate(place: Place, q: Array, k: Array, rates: tuple[Array, Array], corner: tuple[int, int, int]) -> Array:
+    """Rate of the scores, bilinear in q and k before a cap; a score that was set stays where it is."""
+    raw, where = replace(place.config, score_cap=0.0), {"layer": place.layer, "corner": corner}
+    change = log_kernel(raw, rates[0], k, masked=False, **where) + log_kernel(raw, q, rates[1], masked=False, **where)
+    if place.config.score_cap:
+        capped = log_kernel(place.config, q, k, masked=False, **where)
+        change = change * cap_slope(capped, place.config.score_cap)
+    constant = tuple(replace(edit, value=0.0) if isinstance(edit, SetScore) else edit for edit in place.edits)
+    edit_scores(change, constant, corner)
+    return change
 
 
-def _patterns(
-    config: Config, q: Array, k: Array, edits: tuple[Edit, ...], corner: tuple[int, int, int]
-) -> tuple[Array, Array]:
+def _patterns(place: Place, q: Array, k: Array, corner: tuple[int, int, int]) -> tuple[Array, Array]:
     """The softmax's own weights, and those after scaled edges."""
-    before = tuple(edit for edit in edits if not isinstance(edit, ScaleEdge))
-    p = pattern(config, q, k, edits=before, corner=corner)
-    return p, p if len(before) == len(edits) else pattern(config, q, k, edits=edits, corner=corner)
+    before = tuple(edit for edit in place.edits if not isinstance(edit, ScaleEdge))
+    p = pattern(place.config, q, k, layer=place.layer, edits=before, corner=corner)
+    if len(before) == len(place.edits):
+        return p, p
+    return p, pattern(place.config, q, k, layer=place.layer, edits=place.edits, corner=corner)
 
 
 def _smooth(weights: Array, values: Array) -> Array:
@@ -177,18 +235,20 @@ def _smooth(weights: Array, values: Array) -> Array:
     return xp.reshape(smoother.smooth(by_group, values[:, None, :, :]), (n_heads, n_rows, values.shape[-1]))
 
 
-def mlp_half_rate(
-    config: Config, block: Block, resid_mid: Array, rate: Array, *, edits: tuple[Edit, ...], first: int
-) -> Array:
-    """Return the rate of the stream leaving a layer from that of resid_mid, both for positions first, first + 1..."""
-    if block.mlp is None or block.norm2 is None:
-        return rate
-    x = normalise(config, block.norm2, resid_mid)
-    out = mlp_rate(config, block.mlp, x, normalise_rate(config, block.norm2, resid_mid, rate))
-    for edit in edits:
-        if isinstance(edit, ScaleMlp):
-            out = scale_output(out, edit, first)
-    return rate + out
+def mlp_half_rate(place: Place, before: Array, mid: Array, rows: tuple[int, int]) -> Array:
+    """Return the rate of the stream leaving a layer from those of resid_pre and resid_mid, all at the chosen rows."""
+    config, block, done = place.config, place.block, place.done
+    if block.mlp is None:
+        return mid
+    read, change = (done.resid_pre, before) if config.parallel else (done.resid_mid, mid)
+    read = read[rows[0] : rows[1], :]
+    x = normalise(config, block.norm2, read)
+    d_out = mlp_rate(config, block.mlp, x, normalise_rate(config, block.norm2, read, change))
+    d_out = scale_mlp(d_out, place.edits, rows[0])
+    if block.norm2_out is None:
+        return mid + d_out
+    values = (done.resid_mid[rows[0] : rows[1], :], mlp_output(place.trace, place.layer, rows))
+    return add_rate(config, block.norm2_out, values, (mid, d_out))
 
 
 def mlp_rate(config: Config, weights: Mlp, x: Array, dx: Array) -> Array:
@@ -204,26 +264,3 @@ def mlp_rate(config: Config, weights: Mlp, x: Array, dx: Array) -> Array:
 
 def _affine(x: Array, matrix: Array, bias: Array | None) -> Array:
     return x @ matrix if bias is None else x @ matrix + bias
-
-
-def _silu_slope(x: Array, xp: Any) -> Array:
-    sigmoid = 0.5 * (1 + xp.tanh(0.5 * x))
-    return sigmoid * (1 + x * (1 - sigmoid))
-
-
-def _gelu_tanh_slope(x: Array, xp: Any) -> Array:
-    root = math.sqrt(2 / math.pi)
-    bend = xp.tanh(root * (x + 0.044715 * x * x * x))
-    return 0.5 * (1 + bend) + 0.5 * x * (1 - bend * bend) * root * (1 + 3 * 0.044715 * x * x)
-
-
-def _relu_slope(x: Array, xp: Any) -> Array:
-    return xp.where(x > 0, xp.ones_like(x), xp.zeros_like(x))
-
-
-SLOPES: dict[str, Callable[[Array, Any], Array]] = {
-    "silu": _silu_slope,
-    "gelu_tanh": _gelu_tanh_slope,
-    "relu": _relu_slope,
-}
-"""Derivatives of `kav.model.layers.ACTIVATIONS`, by the same names."""

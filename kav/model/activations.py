@@ -109,3 +109,10 @@ SLOPES: Mapping[str, Function] = MappingProxyType(
     {"silu": _silu_slope, "gelu": _gelu_slope, "gelu_tanh": _gelu_tanh_slope, "relu": _relu_slope}
 )
 """Derivatives of `ACTIVATIONS`, by the same names."""
+
+
+def opening(name: str, x: Array) -> Array:
+    """Return how far an activation lets x through, ``act(x) / x``, also where x is 0."""
+    xp = namespace(x)
+    safe = xp.where(x == 0, xp.full_like(x, 1e-6), x)
+    return ACTIVATIONS[name](safe, xp) / safe

@@ -138,12 +138,28 @@ def mlp_half(
     return add(config, block.norm2_out, resid_mid, scale_mlp(out, edits, first))
 
 
-def mlp_output(config: Config, block: Block, done: LayerTrace, edits: tuple[Edit, ...]) -> Array:
-    """Return what a layer's MLP computed in a run, edits included, before a norm after it; zeros without an MLP."""
+def mlp_output(
+    config: Config,
+    block: Block,
+    done: LayerTrace,
+    edits: tuple[Edit, ...],
+    rows: tuple[int, int] | None = None,
+) -> Array:
+    """Return what a layer's MLP computed in a run, edits included, before a norm after it; zeros without an MLP.
+
+    Parameters
+    ----------
+    rows : tuple of int or None
+        First position and the one after the last; None = all.
+    """
     read = done.resid_pre if config.parallel else done.resid_mid
+    first, stop = (0, read.shape[-2]) if rows is None else rows
     if block.mlp is None:
-        return namespace(read).zeros_like(read)
-    return scale_mlp(mlp(config, block.mlp, normalise(config, block.norm2, read)), edits)
+        return namespace(read).zeros_like(read[first:stop, :])
+    if needs_whole_prompt(edits):
+        return scale_mlp(mlp(config, block.mlp, normalise(config, block.norm2, read)), edits)[first:stop, :]
+    read = normalise(config, block.norm2, read[first:stop, :])
+    return scale_mlp(mlp(config, block.mlp, read), edits, first)
 
 
 def scale_mlp(out: Array, edits: tuple[Edit, ...], first: int = 0) -> Array:

@@ -193,12 +193,17 @@ def _deviation(x: Array, edit: ScaleHead | ScaleMlp) -> Array:
     return x - attention.scale_output(x, replace(edit, scale=0.0))
 
 
-def mlp_output(trace: Trace, layer: int) -> Array:
+def mlp_output(trace: Trace, layer: int, rows: tuple[int, int] | None = None) -> Array:
     """Return a layer's MLP's output, edits included, before a norm after it; zeros where there is no MLP.
+
+    Parameters
+    ----------
+    rows : tuple of int or None
+        First position and the one after the last; None = all.
 
     Returns
     -------
-    array, shape (n_tokens, d_model)
+    array, shape (n, d_model)
 
     Raises
     ------
@@ -207,15 +212,20 @@ def mlp_output(trace: Trace, layer: int) -> Array:
     """
     trace.check_head(layer, 0)
     block, done = trace.model.weights.blocks[layer], trace.layers[layer]
-    return forward.mlp_output(trace.model.config, block, done, trace.edits_of(layer))
+    return forward.mlp_output(trace.model.config, block, done, trace.edits_of(layer), rows)
 
 
-def attention_output(trace: Trace, layer: int) -> Array:
+def attention_output(trace: Trace, layer: int, rows: tuple[int, int] | None = None) -> Array:
     """Return a layer's attention output, edits and b_O included, before a norm after it.
+
+    Parameters
+    ----------
+    rows : tuple of int or None
+        First position and the one after the last; None = all.
 
     Returns
     -------
-    array, shape (n_tokens, d_model)
+    array, shape (n, d_model)
 
     Raises
     ------
@@ -223,7 +233,8 @@ def attention_output(trace: Trace, layer: int) -> Array:
         If the model has no such layer.
     """
     trace.check_head(layer, 0)
-    return attention.merge_heads(trace.layers[layer].z, trace.model.weights.blocks[layer])
+    first, stop = (0, trace.n_tokens) if rows is None else rows
+    return attention.merge_heads(trace.layers[layer].z[:, first:stop, :], trace.model.weights.blocks[layer])
 
 
 def heads_output(trace: Trace, layer: int) -> Array:

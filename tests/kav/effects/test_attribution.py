@@ -15,37 +15,32 @@ from kav.model.edits import (
     SetScore,
     SetTemperature,
 )
+from kav.model.layers import raw_logits
 from kav.model.trace import run
-from tests.kav.model_factory import some_ids, tiny_model
-
-MODELS = {
-    "llama": {},
-    "gpt2": {"norm": "layer", "position": "learned", "gated": False, "activation": "gelu_tanh", "n_kv_heads": 4},
-    "attention only": {"attention_only": True, "biases": False},
-    "bidirectional": {"causal": False, "norm": "layer"},
-}
+from tests.kav.model_factory import FAMILY_FEATURES, some_ids, tiny_model
 
 EDITS = {
     "none": (),
     "head": (ScaleHead(0, 1, 0.0), ScaleHead(1, 2, -1.5, positions=(-1, 2))),
     "head, mean": (ScaleHead(0, 1, 0.25, "mean"), ScaleHead(1, 2, 0.0, "mean")),
     "head, resample": (ScaleHead(1, 0, 0.0, "resample"), ScaleHead(1, 0, 2.0, "mean", (-1,))),
-    "pattern": (MaskKeys(0, 0, (0,)), SetScore(1, 1, 7, 2, 3.0), SetTemperature(1, 3, 0.0), MoveQuery(1, 0, 7, 3, 0.5)),
+    "pattern": (MaskKeys(0, 0, (0,)), SetScore(1, 1, 7, 6, 3.0), SetTemperature(1, 3, 0.0), MoveQuery(1, 0, 7, 3, 0.5)),
     "edge": (ScaleEdge(1, 1, 2, 0.0), ScaleEdge(0, 3, 4, 3.0, query=-1), ScaleHead(1, 1, 0.5, "mean")),
     "mlp": (ScaleMlp(0, 0.0), ScaleMlp(1, 0.5, "mean"), ScaleMlp(1, 2.0, "zero", (-1,))),
 }
 
 
 @pytest.mark.parametrize("edits", EDITS)
-@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("name", FAMILY_FEATURES)
 def test_values_sum_to_the_logit_of_the_run_as_edited(name, edits):
     if edits == "mlp" and name == "attention only":
         pytest.skip("no MLP to scale")
-    model = tiny_model(dtype="float64", **MODELS[name])
+    model = tiny_model(dtype="float64", **FAMILY_FEATURES[name])
     trace = run(model, model.tokens(some_ids(8)), EDITS[edits])
     for position, foil in [(-1, None), (3, 5)]:
         found = attribution(trace, position, 7, foil)
-        logits = trace.logits(position)
+        row = trace.resid_final[position : position + 1 or None, :]
+        logits = raw_logits(model.config, model.weights, row)[0, :]  # before a soft cap
         assert found.total == pytest.approx(logits[7] - (0 if foil is None else logits[foil]), abs=1e-9)
         assert found.values.sum() == pytest.approx(found.total, abs=1e-9)
         assert len(found.components) == len(found.values) == len(set(found.components))

@@ -22,7 +22,7 @@ def test_one_pass_for_all_doses_is_the_last_layer_run_once_per_dose(xp, name, po
     model = tiny_model(xp, dtype="float64", **MODELS[name])
     trace = run(model, model.tokens(some_ids(8)))
     direction = xp.put(np.random.default_rng(0).normal(size=(8, model.config.d_model)))
-    place = Injection(1, False, trace.resid_pre(1), direction)
+    place = Injection(1, False, trace.resid_pre(1), direction, model.config)
     doses = xp.put(np.linspace(-1, 3, 9))
 
     def streams(start, stop):

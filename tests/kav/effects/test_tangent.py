@@ -16,16 +16,9 @@ from kav.model.edits import (
 )
 from kav.model.layers import ACTIVATIONS, mlp, normalise
 from kav.model.trace import run
-from tests.kav.model_factory import some_ids, tiny_model
+from tests.kav.model_factory import FAMILY_FEATURES, some_ids, tiny_model
 
 STEP = 1e-5
-
-MODELS = {
-    "llama": {"n_layers": 3},
-    "gpt2": {"norm": "layer", "position": "learned", "gated": False, "activation": "gelu_tanh"},
-    "attention only": {"attention_only": True, "biases": False},
-    "bidirectional": {"causal": False},
-}
 
 LATER = (
     ScaleHead(1, 0, 0.3),
@@ -34,7 +27,7 @@ LATER = (
     ScaleEdge(1, 3, 2, 2.5),
     ScaleEdge(1, 3, 0, 0.5, query=-1),
     MaskKeys(1, 0, (1,)),
-    SetScore(1, 1, -1, 2, 1.5),
+    SetScore(1, 1, -1, 6, 1.5),
     SetTemperature(1, 3, 2.0),
     MoveQuery(1, 2, -1, 4, 0.7),
     ScaleMlp(1, 0.6, "mean"),
@@ -49,11 +42,11 @@ def central_difference(model, tokens, component, **options):
 
 
 @pytest.mark.parametrize("component", [(0, 1), (1, 2), ("mlp", 0), ("mlp", 1), ScaleEdge(0, 1, 2, 1.0)], ids=str)
-@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("name", FAMILY_FEATURES)
 def test_tangent_is_the_central_difference_of_the_rerun(name, component):
     if isinstance(component, tuple) and component[0] == "mlp" and name == "attention only":
         pytest.skip("no MLP to scale")
-    model = tiny_model(dtype="float64", **MODELS[name])
+    model = tiny_model(dtype="float64", **FAMILY_FEATURES[name])
     tokens = model.tokens(some_ids(8))
     slope = dose_response(model, tokens, component, [1.0], target=4).slope
     assert slope == pytest.approx(central_difference(model, tokens, component, target=4), rel=1e-6, abs=1e-9)
@@ -71,8 +64,9 @@ def test_tangent_holds_for_every_metric_and_baseline(metric, baseline):
 
 
 @pytest.mark.parametrize("component", [(0, 0), (0, 2), ("mlp", 0), (1, 3), ScaleEdge(0, 0, 1, 1.0)], ids=str)
-def test_tangent_sees_through_every_edit_that_stays_active(component):
-    model = tiny_model(dtype="float64", n_layers=3)
+@pytest.mark.parametrize("name", sorted(set(FAMILY_FEATURES) - {"attention only"}))
+def test_tangent_sees_through_every_edit_that_stays_active(name, component):
+    model = tiny_model(dtype="float64", n_layers=3, **FAMILY_FEATURES[name])
     tokens = model.tokens(some_ids(8))
     for position in (-1, 4):
         options = {"target": 4, "edits": LATER, "position": position}
