@@ -6,7 +6,10 @@ patterns and residual streams.
 """
 
 import json
+import os
 import shutil
+import sys
+import threading
 from pathlib import Path
 
 import numpy as np
@@ -112,6 +115,72 @@ def test_weights_in_shards_are_the_same_model(folder):
         kav.open_model(folder, device="cpu")
 
 
+OUTSIDE = ("../x.safetensors", "/etc/hostname", "C:\\\\x", "sub/../../x", "a\\0", "", ".", "..", "link.safetensors")
+
+
+@pytest.mark.parametrize("name", OUTSIDE)
+def test_shards_that_lead_out_of_the_folder_are_refused_unopened(folder, tmp_path, name):
+    # File names in an index were used as they stood (transformers#47176, diffusers#14175).
+    (tmp_path / "x.safetensors").write_bytes((folder / "model.safetensors").read_bytes())
+    (folder / "link.safetensors").symlink_to(tmp_path / "x.safetensors")
+    (folder / "model.safetensors").unlink()
+    (folder / "model.safetensors.index.json").write_text(json.dumps({"weight_map": {"lm_head.weight": name}}))
+    seen = opened_files(folder)
+    with pytest.raises(ModelError, match=r"named without a path|must lie inside the model's folder"):
+        kav.open_model(folder, device="cpu")
+    assert {Path(path).resolve().parent for path in seen()} <= {folder.resolve()}
+
+
+def opened_files(folder):
+    """Collect the names of files that are opened from now on, the interpreter's own left out."""
+    names, here = [], threading.get_ident()
+
+    def listen(event, arguments):
+        if event == "open" and threading.get_ident() == here and isinstance(arguments[0], str | bytes):
+            names.append(os.fsdecode(arguments[0]))
+
+    sys.addaudithook(listen)  # cannot be taken away again: it ends up listening for nobody
+    own = (sys.prefix, sys.base_prefix, "/proc", "/sys", str(Path(kav.__file__).parent))
+
+    def stop():
+        nonlocal here
+        here = None
+        return [name for name in names if not name.startswith(own) and not name.endswith((".py", ".pyc"))]
+
+    return stop
+
+
+def test_nothing_of_a_folder_is_imported_rendered_or_unpickled(folder, tmp_path):
+    canary = tmp_path / "canary"
+    evil = f"open({str(canary)!r}, 'w')"
+    (folder / "modeling_evil.py").write_text(evil)
+    (folder / "configuration_evil.py").write_text(evil)
+    (folder / "pytorch_model.bin").write_bytes(b"cbuiltins\nexec\n(S" + repr(evil).encode() + b"\ntR.")
+    template = "{{ ''.__class__.__mro__[1].__subclasses__() }}{% for x in range(10**9) %}{% endfor %}"
+    (folder / "tokenizer_config.json").write_text(json.dumps({"chat_template": template}))
+    (folder / "chat_template.jinja").write_text(template)
+    set_config(folder, auto_map={"AutoModelForCausalLM": "modeling_evil.Evil"}, trust_remote_code=True)
+    seen = opened_files(folder)
+    model = kav.open_model(folder, device="cpu")
+    model.encode("Hello")
+    read = {Path(name).name for name in seen() if Path(name).parent == folder}
+    assert read == {"config.json", "model.safetensors", "tokenizer.json"}
+    assert not canary.exists()
+    assert not any("evil" in name for name in sys.modules)
+
+
+def test_index_that_is_no_map_of_names_is_refused(folder):
+    (folder / "model.safetensors").unlink()
+    for listing in ([], {}, {"weight_map": []}, {"weight_map": {}}, {"weight_map": {"x": 1}}, {"weight_map": None}):
+        (folder / "model.safetensors.index.json").write_text(json.dumps(listing))
+        with pytest.raises(ModelError, match=r"model\.safetensors\.index\.json must"):
+            kav.open_model(folder, device="cpu")
+    many = {"weight_map": {str(number): f"{number}.safetensors" for number in range(2000)}}
+    (folder / "model.safetensors.index.json").write_text(json.dumps(many))
+    with pytest.raises(ModelError, match=r"must name 1\.\.1024 files, got 2,000"):
+        kav.open_model(folder, device="cpu")
+
+
 def test_gpt2_names_without_prefix_are_found(tmp_path):
     shutil.copytree(TINY / "gpt2", tmp_path / "model")
     whole = kav.open_model(tmp_path / "model", device="cpu")
@@ -144,10 +213,10 @@ def test_folder_without_tokenizer_opens_with_ids_for_labels(folder):
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
-        ({"model_type": "mamba"}, "model_type must be one of gpt2, llama, qwen2, got 'mamba'"),
+        ({"model_type": "mamba"}, r"model_type must be one of bert, .*, qwen3, got 'mamba'"),
         ({"model_type": ...}, "model_type must be one of"),
-        ({"hidden_act": "gelu"}, "hidden_act must be one of .*silu.*, got 'gelu'"),
-        ({"rope_parameters": {"rope_type": "yarn"}}, "rope_type must be one of default, llama3, got 'yarn'"),
+        ({"hidden_act": "wavy"}, "hidden_act must be one of .*silu.*, got 'wavy'"),
+        ({"rope_parameters": {"rope_type": "spiral"}}, "rope_type must be one of default, .*llama3.*, got 'spiral'"),
         ({"rope_parameters": {"rope_theta": -1.0}}, "rope_theta must be a number > 0, got -1.0"),
         ({"num_hidden_layers": 0}, "num_hidden_layers must be a whole number in 1..1024, got 0"),
         ({"num_hidden_layers": True}, "num_hidden_layers must be a whole number in 1..1024, got True"),
@@ -168,9 +237,9 @@ def test_config_that_does_not_fit_is_refused_by_name(folder, changes, said):
 
 
 def test_setting_that_changes_the_arithmetic_is_refused(tmp_path):
-    shutil.copytree(TINY / "qwen2", tmp_path / "model")
-    set_config(tmp_path / "model", use_sliding_window=True)
-    with pytest.raises(ModelError, match="use_sliding_window must not be True"):
+    shutil.copytree(TINY / "gpt2", tmp_path / "model")
+    set_config(tmp_path / "model", scale_attn_by_inverse_layer_idx=True)
+    with pytest.raises(ModelError, match="scale_attn_by_inverse_layer_idx must not be True"):
         kav.open_model(tmp_path / "model", device="cpu")
 
 

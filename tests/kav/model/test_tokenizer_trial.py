@@ -1,0 +1,63 @@
+"""A tokenizer.json that hangs, crashes or aborts its reader does so in a child process."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+import kav
+from kav.errors import ModelError
+from kav.model import tokenizer_trial
+from kav.model.tokenizer_trial import Trial, verdict
+
+TINY = Path(__file__).resolve().parents[2] / "data" / "tiny"
+WHOLE = json.loads((TINY / "llama_gqa" / "tokenizer.json").read_text())
+
+
+def source(**changes):
+    return json.dumps(WHOLE | changes).encode()
+
+
+def test_good_file_passes():
+    Trial(source()).finish()
+
+
+def test_merge_that_joins_to_nothing_is_one_sentence():
+    # tokenizers#2094: a Rust panic, which is no Exception in Python.
+    model = {"type": "BPE", "vocab": {"a": 0, "b": 1}, "merges": ["a b"]}
+    with pytest.raises(ModelError, match=r"tokenizer\.json must be one that can be opened and used, got: "):
+        Trial(source(model=model, added_tokens=[])).finish()
+
+
+def test_pattern_that_takes_for_ever_is_refused(monkeypatch):
+    # tokenizers#2060: nested repeats try every way to cut a row of equal letters.
+    monkeypatch.setattr(tokenizer_trial, "PATIENCE", 20)
+    cut = {"type": "Split", "pattern": {"Regex": r"^(?:(a|aa)+)+$"}, "behavior": "Isolated", "invert": False}
+    with pytest.raises(ModelError, match="must be one that can be opened and used"):
+        Trial(source(pre_tokenizer=cut)).finish()
+
+
+def test_reader_that_dies_is_a_sentence(monkeypatch):
+    monkeypatch.setattr(tokenizer_trial, "_CHILD", "import os; os.abort()")
+    assert verdict(b"1").startswith("got a reader that ended with -6")
+    monkeypatch.setattr(tokenizer_trial, "_CHILD", "import time; time.sleep(60)")
+    monkeypatch.setattr(tokenizer_trial, "PATIENCE", 0.2)
+    assert verdict(b"2") == "got no answer within 0.2 seconds"
+
+
+def test_hostile_tokenizer_keeps_its_folder_closed(tmp_path):
+    for name in ("config.json", "model.safetensors"):
+        (tmp_path / name).write_bytes((TINY / "llama_gqa" / name).read_bytes())
+    model = {"type": "BPE", "vocab": {"a": 0, "b": 1}, "merges": ["a b"]}
+    for text in (
+        source(model=model).decode(),
+        "{",
+        "[]",
+        "[" * 100_000,
+        '{"a": NaN}',
+        '{"model": 1, "model": 1}',
+        "{}",
+    ):
+        (tmp_path / "tokenizer.json").write_text(text)
+        with pytest.raises(ModelError, match=r"tokenizer\.json must"):
+            kav.open_model(tmp_path, device="cpu")
