@@ -34,6 +34,7 @@ class Gallery(Painted):
         self._shapes: tuple[KernelShape, ...] = ()
         self._kernel = ""
         self._hovered = -1
+        self._paths: dict[tuple[object, ...], tuple[QPainterPath, QPainterPath]] = {}
 
     @property
     def kernel(self) -> str:
@@ -44,6 +45,8 @@ class Gallery(Painted):
         """Show the kernels and frame one."""
         if shapes is self._shapes and kernel == self._kernel:
             return  # it costs a repaint on every step of a drag
+        if shapes is not self._shapes:
+            self._paths.clear()
         self._shapes, self._kernel = shapes, kernel
         self.setAccessibleDescription(next((shape.title for shape in shapes if shape.kernel == kernel), ""))
         self.updateGeometry()
@@ -93,7 +96,11 @@ class Gallery(Painted):
         weight = 600 if chosen else 500
         write(painter, title, elided(shape.title, title.width(), 11, weight), px=11, weight=weight, color="ink")
         line = QColor(theme.query if chosen else theme.ctrl)
-        curve, area = _curve(shape, rect.adjusted(1, 9, -1, -5))
+        inner = rect.adjusted(1, 9, -1, -5)
+        key = (shape.kernel, inner.width(), inner.height())
+        if key not in self._paths:
+            self._paths[key] = _curve(shape, QRectF(0, 0, inner.width(), inner.height()))
+        curve, area = (path.translated(inner.topLeft()) for path in self._paths[key])
         painter.fillPath(area, QColor(theme.qtint if chosen else theme.hover))
         painter.strokePath(curve, QPen(line, 1.4))
         painter.setBrush(Qt.BrushStyle.NoBrush)

@@ -135,7 +135,8 @@ def place(
     places: Iterable[Box], bounds: Box, obstacles: Obstacles, *, wanted: Callable[[Box], bool] | None = None
 ) -> Box | None:
     """Return the first of `places` that lies in `bounds`, is free, and (if asked) `wanted`; or None."""
-    near = (box for box in places if bounds.holds(box) and not any(box.grown(MARGIN).meets(b) for b in obstacles.boxes))
+    taken = [box.grown(MARGIN) for box in obstacles.boxes]
+    near = (box for box in places if bounds.holds(box) and not any(box.meets(other) for other in taken))
     while batch := list(islice(near, BATCH)):
         for box, free in zip(batch, obstacles.free_of_ink(batch), strict=True):
             if free and (wanted is None or wanted(box)):
