@@ -24,6 +24,9 @@ from kav.model.edits import Edit, MaskKeys, MoveQuery, ScaleEdge, ScaleHead, Set
 from kav.model.layers import Rotary, cap, normalise_heads, rotate, visible
 from kav.threads import blocks, each, worth
 
+Pieces = tuple[Array, ...]
+"""Keys or values of consecutive positions, for example those of an earlier run and the new ones."""
+
 BLOCK_ROWS = 64
 """Queries of a block: few, so that it fits the cache and little of it is above the diagonal."""
 
@@ -57,7 +60,7 @@ def project(x: Array, W: Array, b: Array | None) -> Array:
 def log_kernel(
     config: Config,
     q: Array,
-    k: Array,
+    k: Array | Pieces,
     *,
     layer: int,
     edits: tuple[Edit, ...] = (),
@@ -71,7 +74,7 @@ def log_kernel(
     Parameters
     ----------
     q, k : array, shapes (..., n_heads, n_queries, d_head) and (..., n_kv_heads, n_keys, d_head)
-        The queries and keys of the block; n_kv_heads divides n_heads.
+        The queries and keys of the block; n_kv_heads divides n_heads. Keys may come in pieces.
     masked : bool
         False leaves out the causal mask and `MaskKeys`.
     corner : tuple of int
@@ -81,9 +84,7 @@ def log_kernel(
     -------
     array, shape (..., n_heads, n_queries, n_keys)
     """
-    xp = namespace(q, k)
-    scores = grouped(q * config.score_scale, k.shape[-3]) @ xp.matrix_transpose(k)[..., None, :, :]
-    scores = cap(xp.reshape(scores, (*q.shape[:-1], k.shape[-2])), config.score_cap)
+    scores = cap(_products(q * config.score_scale, k if isinstance(k, tuple) else (k,)), config.score_cap)
     n_heads = scores.shape[-3]
     here = tuple(edit for edit in edits if 0 <= getattr(edit, "head", -1) - corner[0] < n_heads)
     edit_scores(scores, here, corner)
@@ -92,6 +93,14 @@ def log_kernel(
     _hide(config, layer, scores, corner)
     _mask_keys(scores, here, corner)
     return scores
+
+
+def _products(q: Array, keys: Pieces) -> Array:
+    """``q_i . k_j`` of a block, (..., n_heads, n_queries, n_keys)."""
+    xp = namespace(q, *keys)
+    parts = [grouped(q, k.shape[-3]) @ xp.matrix_transpose(k)[..., None, :, :] for k in keys]
+    scores = parts[0] if len(parts) == 1 else xp.concat(parts, axis=-1)
+    return xp.reshape(scores, (*q.shape[:-1], scores.shape[-1]))
 
 
 def grouped(x: Array, n_groups: int) -> Array:
@@ -185,8 +194,8 @@ def _scale_edges(weights: Array, edits: tuple[Edit, ...], corner: tuple[int, int
 def attend(
     config: Config,
     q: Array,
-    k: Array,
-    v: Array,
+    k: Array | Pieces,
+    v: Array | Pieces,
     *,
     layer: int,
     edits: tuple[Edit, ...] = (),
@@ -198,7 +207,7 @@ def attend(
     ----------
     q : array, shape (..., n_heads, n_queries, d_head)
     k, v : array, shape (..., n_kv_heads, n_tokens, d_head)
-        All positions from 0 on.
+        All positions from 0 on; either may come in pieces, which are never copied together.
     corner : tuple of int
         Head and query that stand first in q.
 
@@ -206,37 +215,44 @@ def attend(
     -------
     array, shape (..., n_heads, n_queries, d_head)
     """
-    xp = namespace(q, k, v)
-    n_queries, n_tokens = q.shape[-2], k.shape[-2]
+    xp = namespace(q)
+    keys, values = k if isinstance(k, tuple) else (k,), v if isinstance(v, tuple) else (v,)
+    n_queries, n_tokens = q.shape[-2], sum(piece.shape[-2] for piece in keys)
     n_rows = max(1, min(BLOCK_ROWS, BLOCK_CELLS // (n_tokens * math.prod(q.shape[:-2]))))
 
     def block(rows: tuple[int, int]) -> Array:
         n_seen = min(n_tokens, corner[1] + rows[1]) if config.causal else n_tokens
-        keys, values = k[..., :n_seen, :], v[..., :n_seen, :]
         chosen, here = q[..., rows[0] : rows[1], :], (corner[0], corner[1] + rows[0], 0)
-        return _averages(config, chosen, keys, values, layer=layer, edits=edits, corner=here)
+        mass, total = smoother.masses(
+            log_kernel(config, chosen, first_rows(keys, n_seen), layer=layer, edits=edits, corner=here)
+        )
+        _scale_edges(mass, edits, here)
+        return _sums(mass, first_rows(values, n_seen)) / total  # normalised after the product instead of before
 
     shared = is_numpy_array(q) and worth(n_rows * n_tokens * math.prod(q.shape[:-2]))
     parts = each(block, blocks(n_queries, n_rows), shared=shared)
     return parts[0] if len(parts) == 1 else xp.concat(parts, axis=-2)
 
 
-def _averages(
-    config: Config,
-    q: Array,
-    k: Array,
-    v: Array,
-    *,
-    layer: int,
-    edits: tuple[Edit, ...],
-    corner: tuple[int, int, int],
-) -> Array:
-    """``pattern @ v`` of a block of whole rows, normalised after the product instead of before."""
-    xp = namespace(q, v)
-    mass, total = smoother.masses(log_kernel(config, q, k, layer=layer, edits=edits, corner=corner))
-    _scale_edges(mass, edits, corner)
-    z = smoother.smooth(grouped(mass, v.shape[-3]), v[..., None, :, :])
-    return xp.reshape(z, (*mass.shape[:-1], v.shape[-1])) / total
+def first_rows(pieces: Pieces, n: int) -> Pieces:
+    """Return the first n rows (axis -2) of what comes in pieces."""
+    found, start = [], 0
+    for piece in pieces:
+        if start < n:
+            found.append(piece if start + piece.shape[-2] <= n else piece[..., : n - start, :])
+        start += piece.shape[-2]
+    return tuple(found)
+
+
+def _sums(mass: Array, values: Pieces) -> Array:
+    """``mass @ v`` where groups of heads share values that come in pieces, (..., n_heads, n_queries, d_head)."""
+    xp = namespace(mass, *values)
+    by_group, start, out = grouped(mass, values[0].shape[-3]), 0, None
+    for v in values:
+        stop = start + v.shape[-2]
+        part = smoother.smooth(by_group[..., start:stop], v[..., None, :, :])
+        out, start = part if out is None else out + part, stop
+    return xp.reshape(out, (*mass.shape[:-1], values[0].shape[-1]))
 
 
 def shuffled(n_tokens: int) -> np.ndarray:

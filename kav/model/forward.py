@@ -6,11 +6,13 @@ layer's two steps; `kav.model.trace.run` and `suffix` repeat them. Streams are `
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from kav.arrays import Array, like, namespace
 from kav.errors import KavError
 from kav.model.attention import (
+    Pieces,
     asked_from,
     attend,
     merge_heads,
@@ -41,6 +43,10 @@ class LayerTrace:
     z: Array  # (n_heads, n_tokens, d_head), pattern @ v, after ScaleHead
     resid_mid: Array  # (n_tokens, d_model), after attention, before the MLP
 
+    def pieces(self, name: str, n: int) -> Pieces:
+        """Return the first n rows of the field called `name`, in as many pieces as they are kept in."""
+        return (getattr(self, name)[..., :n, :],)
+
 
 def attention_half(
     config: Config,
@@ -50,38 +56,49 @@ def attention_half(
     layer: int,
     table: Rotary | None,
     edits: tuple[Edit, ...] = (),
-    first: int = 0,
+    start: int = 0,
+    first: int | None = None,
     past: LayerTrace | None = None,
 ) -> LayerTrace:
-    """Return a layer's attention step.
+    """Return a layer's attention step for positions `start`, start + 1, ...
 
     Parameters
     ----------
-    resid : array, shape (..., n_tokens, d_model)
-        The stream entering the layer, all positions.
+    resid : array, shape (..., n_tokens - start, d_model)
+        The stream entering the layer.
     layer : int
     table : Rotary or None
         Rotations of all positions.
     edits : tuple of Edit
         Resolved edits of this layer.
-    first : int
-        First position whose output is wanted: q, z and resid_mid have n_tokens - first rows.
+    start : int
+        Position of the first row.
+    first : int or None
+        First position whose output is wanted: q, z and resid_mid begin there; None = start.
     past : LayerTrace or None
-        Where keys and values of the positions before `first` are taken from; None computes them.
+        The layer in a run that has the same positions before `start`; needed if there are any.
     """
-    xp = namespace(resid, block.W_Q)
-    start = 0 if past is None else first
-    x = by_rows(lambda rows: normalise(config, block.norm1, rows), resid[..., start:, :])
+    namespace(resid, block.W_Q)
+    first = start if first is None else first
+    x = by_rows(lambda rows: normalise(config, block.norm1, rows), resid)
     rotated, plain = _Projection(config, table), _Projection(config, None)
     q = rotated(x[..., first - start :, :], block.W_Q, block.b_Q, norm=block.norm_Q, first=first)
     k = rotated(x, block.W_K, block.b_K, norm=block.norm_K, first=start)
     v = plain(x, block.W_V, block.b_V, norm=None, first=start)
-    if past is not None:
-        k = xp.concat([past.k[..., :first, :], k], axis=-2)
-        v = xp.concat([past.v[..., :first, :], v], axis=-2)
-    q = move_queries(q, edits, _targets(config, block, resid, edits=edits, table=table), first)
-    z = scale_heads(attend(config, q, k, v, layer=layer, edits=edits, corner=(0, first)), edits, first)
-    return LayerTrace(resid, q, k, v, z, add(config, block.norm1_out, resid[..., first:, :], merge_heads(z, block)))
+    towards = {edit: _row(edit.towards, resid, start, past) for edit in edits if isinstance(edit, MoveQuery)}
+    q = move_queries(q, edits, _targets(config, block, towards, table=table), first)
+    keys, values = ((k,), (v,)) if past is None else ((*past.pieces("k", start), k), (*past.pieces("v", start), v))
+    z = attend(config, q, keys, values, layer=layer, edits=edits, corner=(0, first))
+    z = scale_heads(z, edits, first)
+    resid_mid = add(config, block.norm1_out, resid[..., first - start :, :], merge_heads(z, block))
+    return LayerTrace(resid, q, k, v, z, resid_mid)
+
+
+def _row(position: int, resid: Array, start: int, past: LayerTrace | None) -> Array:
+    """The stream entering a layer at one position, (..., 1, d_model)."""
+    if past is not None and position < start:
+        return past.resid_pre[position : position + 1, :]
+    return resid[..., position - start : position - start + 1, :]
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,15 +119,13 @@ class _Projection:
 
 
 def _targets(
-    config: Config, block: Block, resid: Array, *, edits: tuple[Edit, ...], table: Rotary | None
+    config: Config, block: Block, towards: dict[MoveQuery, Array], *, table: Rotary | None
 ) -> dict[MoveQuery, Array]:
-    """The other tokens' questions that `MoveQuery` edits move to."""
-    found = {}
-    for edit in edits:
-        if isinstance(edit, MoveQuery):
-            x = normalise(config, block.norm1, resid[..., edit.towards : edit.towards + 1, :])
-            found[edit] = asked_from(config, block, x, edit.head, table=table, query=edit.query)
-    return found
+    """The other tokens' questions that `MoveQuery` edits move to, from the stream at those tokens."""
+    return {
+        edit: asked_from(config, block, normalise(config, block.norm1, row), edit.head, table=table, query=edit.query)
+        for edit, row in towards.items()
+    }
 
 
 def mlp_half(
@@ -178,6 +193,8 @@ def suffix(
     edits: tuple[Edit, ...] = (),
     positions: tuple[int, ...] | None = None,
     from_mid: bool = False,
+    first: int = 0,
+    past: Sequence[LayerTrace] = (),
     task: Task | None = None,
 ) -> Array:
     """Return the final residual streams of a batch that enters the model at `layer`: the rest of the run, batched.
@@ -187,7 +204,7 @@ def suffix(
     Parameters
     ----------
     model : Model
-    resid : array, shape (n_batch, n_tokens, d_model)
+    resid : array, shape (n_batch, n_tokens - first, d_model)
         Streams on the model's device: entering `layer`, or with `from_mid` between its attention and its MLP.
     layer : int
         0..n_layers; n_layers only selects positions.
@@ -198,6 +215,9 @@ def suffix(
         Positions to return, negative ones from the end; None = all. The last layer computes only what is needed.
     from_mid : bool
         Whether `resid` is a resid_mid; there is none to start from where attention and MLP are parallel.
+    first, past : int, sequence of LayerTrace
+        The positions before `first` are as in an earlier run, all of whose layers are `past`, in every layer of every
+        stream of the batch: they are not run again. In a causal model that is so before the first altered row.
     task : Task or None
         Reports after every layer of every chunk of the batch, and cancels there.
 
@@ -221,28 +241,63 @@ def suffix(
         raise KavError("from_mid must be False where attention and MLP are parallel, got True", "enter the next layer")
     if not 0 <= layer <= config.n_layers - from_mid:
         raise KavError(f"layer must be in 0..{config.n_layers - from_mid}, got {layer}")
-    n_batch, n_tokens, _ = resid.shape
+    n_batch, n_tokens = resid.shape[0], first + resid.shape[1]
+    if first and (len(past) != config.n_layers or not config.causal):
+        raise KavError(f"first must be 0 without an earlier run of a causal model, got {first}")
     edits, rows = resolve(edits, config, n_tokens), _rows(positions, n_tokens)
-    widest = n_tokens * max(config.d_mlp, config.d_model, config.n_heads * config.d_head)
-    size = max(1, CHUNK_NUMBERS // widest)
-    table = rotary(config, n_tokens, like_=resid)
+    if min(rows) < first:
+        raise KavError(f"positions must be among those that are run again, {first}..{n_tokens - 1}, got {min(rows)}")
+    rest = _Rest(model, edits, rotary(config, n_tokens, like_=resid), layer, from_mid, first, tuple(past), rows, task)
+    size = max(1, CHUNK_NUMBERS // (resid.shape[1] * max(config.d_mlp, config.d_model, config.n_heads * config.d_head)))
     parts = []
     for start in range(0, n_batch, size):
         stop = min(n_batch, start + size)
-        chunk = before = resid[start:stop, :, :]
-        first = 0
-        for step in range(layer, config.n_layers):
-            here, block = of_layer(edits, step), model.weights.blocks[step]
-            if step > layer or not from_mid:
-                first = min(rows) if step == config.n_layers - 1 and not needs_whole_prompt(here) else 0
-                before = chunk[:, first:, :]
-                done = attention_half(config, block, chunk, layer=step, table=table, edits=here, first=first)
-                chunk = done.resid_mid
-            chunk = mlp_half(config, block, before, chunk, edits=here, first=first)
-            if task is not None:
-                task.report((start + (stop - start) * (step + 1 - layer) / (config.n_layers - layer)) / n_batch)
-        parts.append(xp.take(chunk, like(chunk, [row - first for row in rows], dtype=xp.int64), axis=-2))
+        parts.append(rest.run(resid[start:stop, :, :], done=start / n_batch, share=(stop - start) / n_batch))
     return parts[0] if len(parts) == 1 else xp.concat(parts, axis=0)
+
+
+@dataclass(frozen=True, eq=False)
+class _Rest:
+    """What `suffix` does to every chunk of its batch."""
+
+    model: Model
+    edits: tuple[Edit, ...]
+    table: Rotary | None
+    layer: int
+    from_mid: bool
+    first: int
+    past: tuple[LayerTrace, ...]
+    rows: tuple[int, ...]
+    task: Task | None
+
+    def run(self, chunk: Array, *, done: float, share: float) -> Array:
+        """Final streams of a chunk at the rows that are read; reports its share of the whole."""
+        config, start = self.model.config, self.first
+        before = chunk
+        for layer in range(self.layer, config.n_layers):
+            edits, block = of_layer(self.edits, layer), self.model.weights.blocks[layer]
+            if layer > self.layer or not self.from_mid:
+                last = layer == config.n_layers - 1 and not needs_whole_prompt(edits)
+                wanted = min(self.rows) if last else start
+                past = self.past[layer] if start else None
+                step = attention_half(
+                    config,
+                    block,
+                    chunk,
+                    layer=layer,
+                    table=self.table,
+                    edits=edits,
+                    start=start,
+                    first=wanted,
+                    past=past,
+                )
+                before, chunk, start = chunk[:, wanted - start :, :], step.resid_mid, wanted
+            chunk = mlp_half(config, block, before, chunk, edits=edits, first=start)
+            if self.task is not None:
+                steps = config.n_layers - self.layer
+                self.task.report(done + share * (layer + 1 - self.layer) / steps)
+        xp = namespace(chunk)
+        return xp.take(chunk, like(chunk, [row - start for row in self.rows], dtype=xp.int64), axis=-2)
 
 
 def _rows(positions: tuple[int, ...] | None, n_tokens: int) -> tuple[int, ...]:

@@ -23,16 +23,17 @@ def token_rows(config: Config, weights: Weights, ids: tuple[int, ...]) -> Array:
     return rows if config.embed_scale == 1.0 else rows * config.embed_scale
 
 
-def embed(config: Config, weights: Weights, ids: tuple[int, ...]) -> Array:
+def embed(config: Config, weights: Weights, ids: tuple[int, ...], first: int = 0) -> Array:
     """Return the residual stream entering layer 0: token rows, plus learned positions, normalised if the family does.
 
     Returns
     -------
-    array, shape (n_tokens, d_model)
+    array, shape (n_tokens - first, d_model)
+        From position `first` on.
     """
-    resid = token_rows(config, weights, ids)
+    resid = token_rows(config, weights, ids[first:])
     if weights.W_pos is not None:
-        resid = resid + weights.W_pos[: len(ids), :]
+        resid = resid + weights.W_pos[first : len(ids), :]
     return normalise(config, weights.norm_embed, resid)
 
 

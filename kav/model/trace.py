@@ -267,22 +267,29 @@ def run(
     config, edits = model.config, tuple(edits)
     _check_tokens(tokens, config)
     resolved = resolve(edits, config, len(tokens.ids))
-    same = 0 if base is None or base.model is not model else _common(config, tokens.ids, base.tokens.ids)
-    resid = embed(config, model.weights, tokens.ids)
-    table = rotary(config, len(tokens.ids), like_=resid)
+    if base is not None and base.model is not model:
+        base = None
+    same = 0 if base is None else _common(config, tokens.ids, base.tokens.ids)
+    rows = embed(config, model.weights, tokens.ids, same)  # (n_tokens - same, d_model)
+    table = rotary(config, len(tokens.ids), like_=rows)
     layers = []
-    for layer in range(config.n_layers):
+    for layer, block in enumerate(model.weights.blocks):
         here, past = of_layer(resolved, layer), None
         if base is not None:
-            past = Past(base.layers[layer], base.resid_pre(layer + 1), base.edits_of(layer))
-            same = unchanged(config, same, here, past, n_tokens=len(tokens.ids))
-        step, resid = one_layer(
-            config, model.weights.blocks[layer], resid, layer=layer, table=table, edits=here, same=same, past=past
-        )
+            past = Past(base.layers[layer], base.edits_of(layer), base.n_tokens)
+            kept = unchanged(config, same, here, past, n_tokens=len(tokens.ids))
+            rows, same = rows if kept == same else _from(base.resid_pre(layer), kept, same, rows), kept
+        step, rows = one_layer(config, block, rows, layer=layer, table=table, edits=here, same=same, past=past)
         layers.append(step)
         if task is not None:
             task.report((layer + 1) / config.n_layers)
-    return Trace(model, tokens, edits, resolved, tuple(layers), resid)
+    resid_final = rows if base is None or same == 0 else _from(base.resid_final, 0, same, rows)
+    return Trace(model, tokens, edits, resolved, tuple(layers), resid_final)
+
+
+def _from(before: Array, start: int, same: int, rows: Array) -> Array:
+    """A stream from position `start` on, of which `rows` begin at position `same` and `before` has the earlier ones."""
+    return namespace(before, rows).concat([before[start:same, :], rows], axis=-2)
 
 
 def _check_tokens(tokens: Tokens, config: Config) -> None:
