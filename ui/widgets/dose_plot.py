@@ -164,6 +164,8 @@ class DosePlot(Plot):
 
     def _paint_disc(self, painter: QPainter) -> None:
         theme, (x, y, r) = current(), self._disc()
+        if not np.isfinite(y):
+            return  # without support there is no value to stand on
         focused = self.hasFocus() and self._ring
         painter.setPen(QPen(QColor(theme.query if focused else theme.panel), 2.0 if focused else 1.4))
         painter.setBrush(QColor(theme.edited if self.edited else theme.ink))

@@ -16,7 +16,7 @@ from .button import Button
 from .control import describe
 from .drawing import baseline, draw_text, paint_runs, runs_of, text_width
 
-ROW = 28
+ROW = 25
 PADDING = 14
 
 
@@ -30,11 +30,11 @@ class _Rows(QWidget):
     def set_rows(self, rows: Sequence[FormulaRow]) -> None:
         self._rows = tuple(rows)
         self.setAccessibleDescription("; ".join(f"{plain(row.formula)} {row.shape} {row.value}" for row in rows))
-        self.setMinimumHeight(ROW * len(self._rows) + 8)
+        self.setMinimumHeight(ROW * len(self._rows))
         self.update()
 
     def sizeHint(self) -> QSize:
-        return QSize(240, ROW * len(self._rows) + 8)
+        return QSize(240, ROW * len(self._rows))
 
     def paintEvent(self, event: QPaintEvent) -> None:
         theme = current()
@@ -74,11 +74,12 @@ class FormulaCard(QWidget):
         copy = Button("Copy as Python", self, name=f"{name}.copy", tip="a script that reproduces these numbers")
         copy.clicked.connect(self.copyRequested)
         foot = QHBoxLayout()
-        foot.setContentsMargins(0, 0, PADDING, 8)
+        foot.setContentsMargins(0, 0, PADDING, 6)
         foot.addStretch(1)
         foot.addWidget(copy)
         column = QVBoxLayout(self)
-        column.setContentsMargins(0, 6, 0, 0)
+        column.setContentsMargins(0, 2, 0, 0)
+        column.setSpacing(2)
         column.addWidget(area, 1)
         column.addLayout(foot)
         self.hide()
