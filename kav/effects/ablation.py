@@ -10,7 +10,7 @@ from kav.arrays import Array
 from kav.effects.component import as_edit, place_of
 from kav.effects.dose import Reader, intact_logits
 from kav.effects.metric import make_metric, narrow
-from kav.effects.rerun import reads_one_row, reread
+from kav.effects.rerun import reads_one_row, reread, share_of
 from kav.model.attention import baseline_of
 from kav.model.edits import Edit
 from kav.model.head import mlp_output
@@ -81,7 +81,7 @@ def ablation_map(
     base : Trace or None
         An earlier trace of this model and prompt to start from.
     task : Task or None
-        Told after each layer's heads and MLP; may cancel.
+        Told as layers of the reruns are done; may cancel.
 
     Returns
     -------
@@ -100,20 +100,22 @@ def ablation_map(
     read = Reader(trace, row, *narrow(chosen, model.weights))
     value = read.value()
     heads, mlps = [], []
-    for layer in range(model.config.n_layers):
-        heads.append(value - _without_heads(read, layer, baseline))
+    n_layers = model.config.n_layers
+    for layer in range(n_layers):
+        done, left = [1 - ((n_layers - step) / n_layers) ** 2 for step in (layer, layer + 1)]  # deeper is cheaper
+        heads.append(value - _without_heads(read, layer, baseline, share_of(task, done, 0.9 * (left - done))))
         mlps.append(value - _without_mlp(read, layer, baseline))
         if task is not None:
-            task.report((layer + 1) / model.config.n_layers)
+            task.report(left)
     return AblationMap(np.stack(heads), np.asarray(mlps), value, metric, chosen.target, foil, row)
 
 
-def _without_heads(read: Reader, layer: int, baseline: str) -> np.ndarray:
+def _without_heads(read: Reader, layer: int, baseline: str, task: Task | None) -> np.ndarray:
     """The metric without each head of a layer, shape (n_heads,)."""
     trace, block = read.trace, read.trace.model.weights.blocks[layer]
     step = trace.layers[layer]
     lost = (step.z - baseline_of(step.z, baseline)) @ block.W_O  # (n_heads, n_tokens, d_model)
-    return _without(read, layer, lost, of_mlp=False)
+    return _without(read, layer, lost, of_mlp=False, task=task)
 
 
 def _without_mlp(read: Reader, layer: int, baseline: str) -> float:
@@ -123,18 +125,27 @@ def _without_mlp(read: Reader, layer: int, baseline: str) -> float:
         return float("nan")
     out = mlp_output(trace, layer)
     lost = (out - baseline_of(out, baseline))[None, :, :]
-    return float(_without(read, layer, lost, of_mlp=True)[0])
+    return float(_without(read, layer, lost, of_mlp=True, task=None)[0])
 
 
-def _without(read: Reader, layer: int, lost: Array, *, of_mlp: bool) -> np.ndarray:
+def _without(read: Reader, layer: int, lost: Array, *, of_mlp: bool, task: Task | None) -> np.ndarray:
     """The metric after each of the losses (n_batch, n_tokens, d_model) from a half's output, shape (n_batch,)."""
     row, place = read.row, place_of(read.trace, layer, of_mlp=of_mlp, direction=lost[0, :, :])
     if reads_one_row(read.trace, place.layer, from_mid=place.from_mid):
-        place, lost = place.at_row(row), lost[:, row : row + 1, :]
+        place, lost = place.rows(row, row + 1), lost[:, row : row + 1, :]
 
     def streams(start: int, stop: int) -> Array:
         return place.moved(-lost[start:stop, :, :])
 
     n_batch = lost.shape[0]
-    final = reread(read.trace, streams, n_batch, layer=place.layer, from_mid=place.from_mid, position=row)
+    final = reread(
+        read.trace,
+        streams,
+        n_batch,
+        layer=place.layer,
+        from_mid=place.from_mid,
+        position=row,
+        first=row if lost.shape[-2] == 1 else 0,
+        task=task,
+    )
     return read.values(final)

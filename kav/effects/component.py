@@ -70,9 +70,9 @@ class Injection:
             return self.direction
         return normalise_rate(self.config, self.norm, self.stream, self.direction)
 
-    def at_row(self, row: int) -> Injection:
-        """Return the same with one position only."""
-        cut = slice(row, row + 1)
+    def rows(self, first: int, stop: int) -> Injection:
+        """Return the same with the positions of a half-open range only."""
+        cut = slice(first, stop)
         beside = None if self.beside is None else self.beside[cut, :]
         return replace(self, stream=self.stream[cut, :], direction=self.direction[cut, :], beside=beside)
 

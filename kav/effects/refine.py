@@ -16,6 +16,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from kav.effects.rerun import share_of
 from kav.errors import KavError
 from kav.task import Task
 
@@ -68,9 +69,9 @@ def refined(
         Told as rounds are done, each worth half of what is left; may cancel.
     """
     doses = np.linspace(span.lowest, span.highest, span.n_first)
-    values, share = measure(doses, _part(task, 0.0, 0.5)), 0.5
+    values, share = measure(doses, share_of(task, 0.0, 0.5)), 0.5
     while len(more := _midpoints(doses, values, span)):
-        found = measure(more, _part(task, 1 - share, share / 2))
+        found = measure(more, share_of(task, 1 - share, share / 2))
         share /= 2
         order = np.argsort(np.concatenate([doses, more]), kind="stable")
         doses, values = np.concatenate([doses, more])[order], np.concatenate([values, found])[order]
@@ -100,8 +101,3 @@ def _midpoints(doses: np.ndarray, values: np.ndarray, span: Span) -> np.ndarray:
     room = max(0, span.most - len(doses))
     worst = np.sort(wanted[np.argsort(-errors[wanted], kind="stable")][:room])
     return np.asarray((doses[worst] + doses[worst + 1]) / 2)
-
-
-def _part(task: Task | None, done: float, share: float) -> Task | None:
-    """A task that reports its part of a larger one and is cancelled with it."""
-    return None if task is None else Task(lambda fraction, text: task.report(done + share * fraction, text))

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from kav.arrays import Array, namespace
+import numpy as np
+
+from kav.arrays import Array, namespace, to_host
 from kav.effects.component import Injection
 from kav.effects.last_layer import meets_last_layer, through_last_layer
-from kav.model.edits import needs_whole_prompt
+from kav.model.edits import MoveQuery, needs_whole_prompt
 from kav.model.forward import mlp_half, suffix
 from kav.model.trace import Trace
 from kav.task import Task
@@ -31,6 +33,7 @@ def reread(
     layer: int,
     from_mid: bool,
     position: int,
+    first: int = 0,
     task: Task | None = None,
 ) -> Array:
     """Return the final streams at one position of a batch of altered runs, shape (n_batch, d_model), on the device.
@@ -40,10 +43,12 @@ def reread(
     trace : Trace
         The run that is altered; its edits of later layers act.
     streams : callable
-        Gives the altered streams entering `layer` (or its MLP, with `from_mid`), part by part. They may be cut to the
-        one row that is read; see `reads_one_row`.
+        Gives the altered streams entering `layer` (or its MLP, with `from_mid`), part by part, from row `first` on.
+        They may be cut to the one row that is read; see `reads_one_row`.
     position : int
         Counted from the start.
+    first : int
+        Rows before it are those of the run in every altered run: see `first_altered`.
     task : Task or None
         Told as layers are done; may cancel.
     """
@@ -52,8 +57,9 @@ def reread(
     parts = []
     for start in range(0, n_batch, size):
         stop = min(start + size, n_batch)
-        part = _share(task, start / n_batch, (stop - start) / n_batch)
-        parts.append(_final(trace, streams(start, stop), layer=layer, from_mid=from_mid, position=position, task=part))
+        part = share_of(task, start / n_batch, (stop - start) / n_batch)
+        resid = streams(start, stop)
+        parts.append(_final(trace, resid, layer=layer, from_mid=from_mid, position=position, first=first, task=part))
         if task is not None:
             task.report(stop / n_batch)
     return parts[0] if len(parts) == 1 else namespace(parts[0]).concat(parts, axis=0)
@@ -81,30 +87,69 @@ def along(trace: Trace, place: Injection, doses: Array, *, position: int, task: 
     """
     if meets_last_layer(trace, place):
         return through_last_layer(trace, place, doses, position=position)
-    read = place.at_row(position) if reads_one_row(trace, place.layer, from_mid=place.from_mid) else place
+    alone = reads_one_row(trace, place.layer, from_mid=place.from_mid)
+    first = position if alone else min(position, first_altered(trace, place))
+    read = place.rows(first, position + 1 if alone else trace.n_tokens)
     steps = (doses - 1)[:, None, None]
 
     def streams(start: int, stop: int) -> Array:
         return read.moved(steps[start:stop, :, :] * read.direction[None, :, :])
 
-    n_doses = doses.shape[0]
-    return reread(trace, streams, n_doses, layer=place.layer, from_mid=place.from_mid, position=position, task=task)
+    return reread(
+        trace,
+        streams,
+        doses.shape[0],
+        layer=place.layer,
+        from_mid=place.from_mid,
+        position=position,
+        first=first,
+        task=task,
+    )
 
 
-def _final(trace: Trace, resid: Array, *, layer: int, from_mid: bool, position: int, task: Task | None) -> Array:
+def first_altered(trace: Trace, place: Injection) -> int:
+    """Return the first position at which a run can differ from `trace` if the place moves along its direction.
+
+    0 where later layers mix all positions: in models that are not causal, and under baselines made of all positions.
+    """
+    config = trace.model.config
+    later = tuple(edit for edit in trace.resolved if edit.layer >= place.layer)
+    if not config.causal or needs_whole_prompt(later):
+        return 0
+    moved = np.flatnonzero(to_host(namespace(place.direction).any(place.direction != 0, axis=-1)))
+    first = int(moved[0]) if len(moved) else trace.n_tokens - 1
+    moves = [edit for edit in later if isinstance(edit, MoveQuery)]
+    while any(edit.towards >= first > edit.query for edit in moves):  # an earlier token asks a later one's question
+        first = min(edit.query for edit in moves if edit.towards >= first)
+    return first
+
+
+def _final(
+    trace: Trace, resid: Array, *, layer: int, from_mid: bool, position: int, first: int, task: Task | None
+) -> Array:
     """Final streams at the position, (n_batch, d_model)."""
     model = trace.model
     if reads_one_row(trace, layer, from_mid=from_mid):
-        row = 0 if resid.shape[-2] == 1 else position
+        row = 0 if resid.shape[-2] == 1 else position - first
         resid = resid[:, row : row + 1, :]
         if from_mid:
             block, edits = model.weights.blocks[layer], trace.edits_of(layer)
             resid = mlp_half(model.config, block, resid, resid, edits=edits, first=position)  # never parallel
         return resid[:, 0, :]
-    done = suffix(model, resid, layer, edits=trace.edits, positions=(position,), from_mid=from_mid, task=task)
+    done = suffix(
+        model,
+        resid,
+        layer,
+        edits=trace.resolved,
+        positions=(position,),
+        from_mid=from_mid,
+        first=first,
+        past=trace.layers if first else (),
+        task=task,
+    )
     return done[:, 0, :]
 
 
-def _share(task: Task | None, done: float, share: float) -> Task | None:
-    """A task that reports its part of a larger one and is cancelled with it."""
+def share_of(task: Task | None, done: float, share: float) -> Task | None:
+    """Return a task that reports its part of a larger one and is cancelled with it."""
     return None if task is None else Task(lambda fraction, text: task.report(done + share * fraction, text))

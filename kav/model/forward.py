@@ -31,6 +31,9 @@ from kav.threads import along_tokens, by_rows
 CHUNK_NUMBERS = 1 << 25
 """Most numbers of one layer's widest activation that `suffix` holds at once (128 MiB in float32)."""
 
+CHUNK_WORK = 1 << 33
+"""Most multiplications of one layer of one chunk: some 0.2 s on one core, so that cancelling is never waited for."""
+
 
 @dataclass(frozen=True, eq=False)
 class LayerTrace:
@@ -248,12 +251,20 @@ def suffix(
     if min(rows) < first:
         raise KavError(f"positions must be among those that are run again, {first}..{n_tokens - 1}, got {min(rows)}")
     rest = _Rest(model, edits, rotary(config, n_tokens, like_=resid), layer, from_mid, first, tuple(past), rows, task)
-    size = max(1, CHUNK_NUMBERS // (resid.shape[1] * max(config.d_mlp, config.d_model, config.n_heads * config.d_head)))
+    size = _chunk(config, resid.shape[1])
     parts = []
     for start in range(0, n_batch, size):
         stop = min(n_batch, start + size)
         parts.append(rest.run(resid[start:stop, :, :], done=start / n_batch, share=(stop - start) / n_batch))
     return parts[0] if len(parts) == 1 else xp.concat(parts, axis=0)
+
+
+def _chunk(config: Config, n_rows: int) -> int:
+    """How many streams of `n_rows` rows are taken at once."""
+    d_heads = (config.n_heads + config.n_kv_heads) * config.d_head
+    work = config.d_model * (2 * d_heads + (3 if config.gated else 2) * config.d_mlp)
+    widest = max(config.d_mlp, config.d_model, config.n_heads * config.d_head)
+    return max(1, min(CHUNK_NUMBERS // widest, CHUNK_WORK // work) // n_rows)
 
 
 @dataclass(frozen=True, eq=False)

@@ -52,10 +52,12 @@ def test_divergence_never_falls_when_something_is_removed():
     assert (found.heads < 0).all()
 
 
-def test_map_reports_after_every_layer_and_can_be_cancelled():
+def test_map_reports_as_layers_are_done_and_can_be_cancelled():
     model, seen = tiny_model(n_layers=4), []
     ablation_map(model, model.tokens(some_ids(5)), task=Task(lambda fraction, text: seen.append(fraction)))
-    assert seen == [0.25, 0.5, 0.75, 1.0]
+    assert seen == sorted(seen)
+    assert len(seen) > 8
+    assert seen[-1] == 1.0
     task = Task()
     task.cancel()
     with pytest.raises(Cancelled):
