@@ -18,8 +18,8 @@ from kav.errors import KavError, ModelError
 
 if TYPE_CHECKING:
     from kav.circuits.composition import composition as composition
+    from kav.circuits.copying import copying_score as copying_score
     from kav.circuits.head_scores import head_scores as head_scores
-    from kav.circuits.qk_ov import copying_score as copying_score
     from kav.circuits.qk_ov import ov as ov
     from kav.circuits.qk_ov import qk as qk
     from kav.effects.ablation import ablation_map as ablation_map

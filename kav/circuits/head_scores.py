@@ -19,7 +19,8 @@ import numpy as np
 
 from kav import smoother
 from kav.arrays import to_host
-from kav.circuits.qk_ov import copying_scores
+from kav.circuits.copying import copying_scores
+from kav.circuits.qk_ov import predicts_directly
 from kav.errors import KavError
 from kav.model.model import Model
 from kav.model.trace import Trace, run
@@ -55,7 +56,7 @@ class HeadScores:
     distance : array
         Mean of query position - key position under the pattern.
     copying : array
-        `kav.copying_score`, from weights.
+        `kav.copying_score`, from weights; NaN where heads do not write to the logits directly.
     """
 
     previous_token: np.ndarray
@@ -116,7 +117,8 @@ def head_scores(
         if task is not None:
             task.report((sample + 1) / n_samples)
     mean = {name: np.mean([found[name] for found in samples], axis=0) for name in samples[0]}
-    return HeadScores(**mean, copying=copying_scores(model))
+    copying = copying_scores(model) if predicts_directly(model) else np.full_like(mean["entropy"], np.nan)
+    return HeadScores(**mean, copying=copying)
 
 
 def repeated_ids(model: Model, n_repeats: int, rng: np.random.Generator) -> tuple[int, ...]:

@@ -5,7 +5,10 @@ the layer's norm is part of the circuit, so that x is the normalised residual st
 projections' biases are not part of a bilinear form and enter only in the token tables.
 
 A rotary model has no single QK circuit: the rotations of query and key leave one rotation by their distance between
-W_Q and W_K^T, so every function that needs it takes ``offset = query position - key position``.
+W_Q and W_K^T, so every function that needs it takes ``offset = query position - key position``. Where queries and keys
+are normalised, the form is bilinear only with their root mean squares frozen: the circuit holds the gains of those
+norms, and a score is its value divided by both root mean squares. A soft cap acts on the score afterwards. Where a norm
+follows attention, W_OV holds its gain, and a message is divided by its frozen scale.
 
 References
 ----------
@@ -16,15 +19,26 @@ al. 2023, GQA.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
 from kav.arrays import Array, like, namespace, to_host
-from kav.circuits.factored import Factored, positive_share, small_eigenvalues
+from kav.circuits.factored import Factored
 from kav.errors import KavError
+from kav.model.attention import project
 from kav.model.config import Block, Config, Norm
-from kav.model.layers import Rotary, centre, frequencies, norm_scale, rotate
+from kav.model.layers import (
+    Rotary,
+    cap,
+    centre,
+    check_logits,
+    frequencies,
+    norm_scale,
+    normalise,
+    normalise_heads,
+    rotate,
+    token_rows,
+)
 from kav.model.model import Model
 
 
@@ -36,27 +50,39 @@ def check_head(config: Config, layer: int, head: int) -> None:
         raise KavError(f"head must be in 0..{config.n_heads - 1}, got {head}")
 
 
-def folded(weight: Array, norm: Norm, fold_norm: bool = True) -> Array:
+def folded(weight: Array, norm: Norm | None, fold_norm: bool = True) -> Array:
     """Return ``diag(gain) @ weight`` (or `weight` as it is), shape (d_model, ...)."""
-    return norm.gain[:, None] * weight if fold_norm else weight
+    return norm.gain[:, None] * weight if fold_norm and norm is not None else weight
 
 
 def turned(config: Config, rows: Array, offset: int) -> Array:
-    """Return queries (or rows of W_Q) rotated `offset` positions ahead, ``rows @ R_offset``, shape (..., d_head)."""
+    """Return queries (or rows of W_Q) rotated `offset` positions ahead, ``rows @ R_offset``, shape (..., d_head).
+
+    Queries and keys are both longer by `Config.rotary_gain`: R_offset holds its square.
+    """
     if config.position != "rotary":
         return rows
-    angles = offset * frequencies(config)[None, :]
-    table = Rotary(cos=like(rows, np.cos(angles)), sin=like(rows, np.sin(angles)))
+    angles, gain = offset * frequencies(config)[None, :], config.rotary_gain**2
+    table = Rotary(cos=like(rows, gain * np.cos(angles)), sin=like(rows, gain * np.sin(angles)))
     return rotate(rows[..., None, :], table)[..., 0, :]
 
 
 def qk_factors(model: Model, layer: int, head: int, offset: int = 0, *, fold_norm: bool = True) -> Factored:
     """Return `qk` on the model's device."""
-    check_head(model.config, layer, head)
-    block = model.weights.blocks[layer]
-    left = turned(model.config, folded(block.W_Q[head, ...], block.norm1, fold_norm), offset)
-    key = folded(block.W_K[model.config.kv_head(head), ...], block.norm1, fold_norm)  # (d_model, d_head)
-    return Factored(left, namespace(key).matrix_transpose(key))
+    config = model.config
+    check_head(config, layer, head)
+    block, shared = model.weights.blocks[layer], config.kv_head(head)
+    query = folded(block.W_Q[head, ...], block.norm1, fold_norm) * _head_gain(config, block.norm_Q, head)
+    key = folded(block.W_K[shared, ...], block.norm1, fold_norm) * _head_gain(config, block.norm_K, shared)
+    scale = config.score_scale * config.d_head**0.5  # 1 unless the family scales scores in its own way
+    return Factored(scale * turned(config, query, offset), namespace(key).matrix_transpose(key))
+
+
+def _head_gain(config: Config, norm: Norm | None, head: int) -> Array | float:
+    """Gain of one head's queries or keys, (d_head,), or 1."""
+    if norm is None:
+        return 1.0
+    return norm.gain if config.qk_norm == "head" else norm.gain[head, :]
 
 
 def ov_factors(model: Model, layer: int, head: int, *, fold_norm: bool = True) -> Factored:
@@ -64,13 +90,21 @@ def ov_factors(model: Model, layer: int, head: int, *, fold_norm: bool = True) -
     check_head(model.config, layer, head)
     block = model.weights.blocks[layer]
     left = folded(block.W_V[model.config.kv_head(head), ...], block.norm1, fold_norm)
-    return Factored(left, block.W_O[head, ...])
+    return Factored(left, written(model.config, block, block.W_O[head, ...], fold_norm))
+
+
+def written(config: Config, block: Block, W_O: Array, fold_norm: bool = True) -> Array:
+    """Return W_O with the gain and the centring of a norm between attention's output and the stream folded in."""
+    if block.norm1_out is None or config.norm_place == "stream" or not fold_norm:
+        return W_O
+    return centre(config, W_O) * block.norm1_out.gain
 
 
 def qk(model: Model, layer: int, head: int, offset: int = 0, fold_norm: bool = True) -> Factored:
     """Return the QK circuit ``W_Q R_offset W_K^T`` of a head: the kernel's bilinear form.
 
-    ``x_query @ qk(...).matrix() @ x_key / sqrt(d_head)`` is the score without biases.
+    ``x_query @ qk(...).matrix() @ x_key / sqrt(d_head)`` is the score without biases, before a soft cap; where queries
+    and keys are normalised, that divided by the root mean squares of both before their norms.
 
     Parameters
     ----------
@@ -130,13 +164,35 @@ def ov(model: Model, layer: int, head: int, fold_norm: bool = True) -> Factored:
 
 
 def normalised_embedding(model: Model, ids: Sequence[int] | None = None) -> Array:
-    """Return rows of W_E normalised as the model's norms do, without gain or bias, (n_ids, d_model), on the device."""
-    rows = model.weights.W_E
-    if ids is not None:
-        _check_ids(model.config, ids)
-        xp = namespace(rows)
-        rows = xp.take(rows, like(rows, list(ids), dtype=xp.int64), axis=0)
-    return centre(model.config, rows) / norm_scale(model.config, rows)
+    """Return rows of W_E as layer 0 reads them, before the gain of its norm, (n_ids, d_model), on the device.
+
+    Normalised without gain or bias where attention reads a norm; as they are where it reads the stream; through the
+    norm of the embedding, gain and bias too, where there is one.
+    """
+    config, weights = model.config, model.weights
+    if ids is None:
+        rows = weights.W_E * config.embed_scale
+    else:
+        _check_ids(config, ids)
+        rows = token_rows(config, weights, tuple(ids))
+    if weights.norm_embed is not None:
+        return normalise(config, weights.norm_embed, rows)
+    return rows if config.norm_place == "output" else centre(config, rows) / norm_scale(config, rows)
+
+
+def predicts_directly(model: Model) -> bool:
+    """Return whether what a head writes reaches the logits through the final norm and W_U alone."""
+    return model.config.has_logits and model.weights.dense is None
+
+
+def check_direct(model: Model) -> None:
+    """Raise KavError unless heads write to the logits directly; see `predicts_directly`."""
+    check_logits(model.config)
+    if model.weights.dense is not None:
+        raise KavError(
+            f"what a head promotes must be read by W_U alone, got {model.config.family} with a layer in between",
+            "the QK circuit, and W_OV over d_model, can be looked at",
+        )
 
 
 def ov_table(model: Model, layer: int, head: int, ids: Sequence[int]) -> np.ndarray:
@@ -161,8 +217,9 @@ def ov_table(model: Model, layer: int, head: int, ids: Sequence[int]) -> np.ndar
     Raises
     ------
     KavError
-        If the model has no such head or an id is outside its vocabulary.
+        If the model has no such head, an id is outside its vocabulary, or heads do not write to the logits directly.
     """
+    check_direct(model)
     circuit = ov_factors(model, layer, head)
     rows = normalised_embedding(model, ids) @ circuit.left  # (n_ids, d_head)
     W_U, xp = model.weights.W_U, namespace(model.weights.W_U)
@@ -201,69 +258,15 @@ def qk_table(
     """
     check_head(model.config, layer, head)
     config, block = model.config, model.weights.blocks[layer]
-    x = normalised_embedding(model, ids) * block.norm1.gain
-    if biases and block.norm1.bias is not None:
-        x = x + block.norm1.bias
-    shared = config.kv_head(head)
-    q, k = x @ block.W_Q[head, ...], x @ block.W_K[shared, ...]  # (n_ids, d_head)
-    if biases:
-        q = q if block.b_Q is None else q + block.b_Q[head, ...]
-        k = k if block.b_K is None else k + block.b_K[shared, ...]
-    return to_host(turned(config, q, offset) @ namespace(k).matrix_transpose(k) * config.score_scale)
-
-
-def copying_score(model: Model, layer: int, head: int) -> float:
-    """Return how far a head's OV circuit maps tokens to themselves, ``sum Re(lambda) / sum |lambda|``, in [-1, 1].
-
-    lambda are the eigenvalues of the vocabulary x vocabulary matrix ``E W_OV diag(gain_final) W_U``, E the normalised
-    embeddings with the layer's gain; they are those of a d_head x d_head product. Near 1: copies; near 0: neither.
-
-    Parameters
-    ----------
-    model : Model
-    layer, head : int
-
-    Returns
-    -------
-    float
-
-    Raises
-    ------
-    KavError
-        If the model has no such head.
-
-    References
-    ----------
-    Elhage et al. 2021, "Copying / eigenvalue analysis".
-    """
-    check_head(model.config, layer, head)
-    return float(positive_share(copying_eigenvalues(model, layer, head)))
-
-
-def copying_eigenvalues(model: Model, layer: int, head: int) -> np.ndarray:
-    """Return the eigenvalues behind `copying_score`, largest modulus first, shape (d_head,), complex."""
-    circuit = ov_factors(model, layer, head)
-    outputs = circuit.right @ folded(model.weights.W_U, model.weights.norm_final)  # (d_head, d_vocab)
-    sources = normalised_embedding(model) @ circuit.left  # (d_vocab, d_head)
-    return small_eigenvalues(outputs @ sources)
-
-
-def copying_scores(model: Model) -> np.ndarray:
-    """Return `copying_score` of every head, shape (n_layers, n_heads).
-
-    All heads share the d_model x d_model product ``diag(gain_final) W_U E`` with the vocabulary summed out.
-    """
-    weights = model.weights
-    shared = folded(weights.W_U, weights.norm_final) @ normalised_embedding(model)  # (d_model, d_model)
-    return np.stack([positive_share(small_eigenvalues(_cores(model.config, b, shared))) for b in weights.blocks])
-
-
-def _cores(config: Config, block: Block, shared: Array) -> Array:
-    """``W_O shared diag(gain) W_V`` of each head, shape (n_heads, d_head, d_head)."""
-    xp: Any = namespace(shared, block.W_O)
-    values = block.norm1.gain[:, None] * block.W_V  # (n_kv_heads, d_model, d_head)
-    per_query_head = xp.repeat(values, config.n_heads // config.n_kv_heads, axis=0)  # (n_heads, d_model, d_head)
-    return (block.W_O @ shared) @ per_query_head
+    x = normalised_embedding(model, ids)
+    if block.norm1 is not None:
+        x = x * block.norm1.gain
+        x = x + block.norm1.bias if biases and block.norm1.bias is not None else x
+    q = normalise_heads(config, block.norm_Q, project(x, block.W_Q, block.b_Q if biases else None))
+    k = normalise_heads(config, block.norm_K, project(x, block.W_K, block.b_K if biases else None))
+    asked, found = turned(config, q[head, :, :], offset), k[config.kv_head(head), :, :]  # (n_ids, d_head)
+    scores = asked @ namespace(found).matrix_transpose(found) * config.score_scale
+    return to_host(cap(scores, config.score_cap))
 
 
 def _check_ids(config: Config, ids: Sequence[int]) -> None:

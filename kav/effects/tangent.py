@@ -208,11 +208,14 @@ def attend_rate(place: Place, rates: tuple[Array, Array, Array], rows: tuple[int
 
 def _score_rate(place: Place, q: Array, k: Array, rates: tuple[Array, Array], corner: tuple[int, int, int]) -> Array:
     """Rate of the scores, bilinear in q and k before a cap; a score that was set stays where it is."""
-    raw, where = replace(place.config, score_cap=0.0), {"layer": place.layer, "corner": corner}
-    change = log_kernel(raw, rates[0], k, masked=False, **where) + log_kernel(raw, q, rates[1], masked=False, **where)
-    if place.config.score_cap:
-        capped = log_kernel(place.config, q, k, masked=False, **where)
-        change = change * cap_slope(capped, place.config.score_cap)
+
+    def scores(config: Config, q: Array, k: Array) -> Array:
+        return log_kernel(config, q, k, layer=place.layer, masked=False, corner=corner)
+
+    limit, raw = place.config.score_cap, replace(place.config, score_cap=0.0)
+    change = scores(raw, rates[0], k) + scores(raw, q, rates[1])
+    if limit:
+        change = change * cap_slope(scores(place.config, q, k), limit)
     constant = tuple(replace(edit, value=0.0) if isinstance(edit, SetScore) else edit for edit in place.edits)
     edit_scores(change, constant, corner)
     return change

@@ -245,21 +245,26 @@ class Reader:
     def attention_in(self, layer: int, put: Put) -> dict[str, Any]:
         """W_Q, W_K, W_V split by head, and their biases."""
         c = self.config
-        matrices = [self.matrix(name.format(layer)) for name in self.family.names.attn_in]
-        biases = [self.bias(name.format(layer), self.family.qkv_bias) for name in self.family.names.attn_in]
-        cuts = [c.n_heads * c.d_head, (c.n_heads + c.n_kv_heads) * c.d_head]
-        if self.family.fused == "heads":
-            matrices = _by_letter(matrices[0], c.d_head)
-            biases = [None] * 3 if biases[0] is None else _by_letter(biases[0], c.d_head)
-        elif self.family.fused == "blocks":
-            matrices = np.split(matrices[0], cuts, axis=1)
-            biases = [None] * 3 if biases[0] is None else list(np.split(biases[0], cuts))
+        names, rule = [name.format(layer) for name in self.family.names.attn_in], self.family.qkv_bias
+        matrices: list[Any] = [self.matrix(name) for name in names]
+        biases: list[Any] = [self.bias(name, rule) for name in names]
+        if self.family.fused:
+            matrices = self._split(matrices[0])
+            biases = [None] * 3 if biases[0] is None else self._split(biases[0])
         found: dict[str, Any] = {}
         for letter, matrix, bias in zip("QKV", matrices, biases, strict=True):
             by_head = matrix.reshape(c.d_model, -1, c.d_head).transpose(1, 0, 2)  # (n_heads, d_model, d_head)
             found[f"W_{letter}"] = put(np.ascontiguousarray(by_head))
             found[f"b_{letter}"] = None if bias is None else put(bias.reshape(-1, c.d_head))
         return found
+
+    def _split(self, fused: np.ndarray) -> list[np.ndarray]:
+        """One tensor as q, k and v, along its last axis."""
+        c = self.config
+        if self.family.fused == "heads":
+            parts = fused.reshape(*fused.shape[:-1], c.n_heads, 3, c.d_head)
+            return [parts[..., i, :].reshape(*fused.shape[:-1], -1) for i in range(3)]
+        return np.split(fused, [c.n_heads * c.d_head, (c.n_heads + c.n_kv_heads) * c.d_head], axis=-1)
 
     def mlp(self, layer: int, put: Put) -> Mlp | None:
         """A layer's MLP, None if it writes exactly zero."""
@@ -269,26 +274,17 @@ class Reader:
         W_out, b_out = self.matrix(out), self.bias(out, rule)
         if not names.norm2_out and not W_out.any() and (b_out is None or not b_out.any()):
             return None
-        W_in, b_in = self.matrix(place), self.bias(place, rule)
-        if gate == place:  # one tensor, gate first
-            W_gate, b_gate = W_in[:, : self.config.d_mlp], None
-            W_in = W_in[:, self.config.d_mlp :]
-        else:
-            W_gate, b_gate = (self.matrix(gate), self.bias(gate, rule)) if gate else (None, None)
+        W_in, d_mlp = self.matrix(place), self.config.d_mlp
+        fused = gate == place  # one tensor, gate first
+        W_gate = W_in[:, :d_mlp] if fused else self.matrix(gate) if gate else None
         return Mlp(
-            W_in=put(np.ascontiguousarray(W_in)),
+            W_in=put(np.ascontiguousarray(W_in[:, d_mlp:] if fused else W_in)),
             W_out=put(np.ascontiguousarray(W_out)),
             W_gate=None if W_gate is None else put(np.ascontiguousarray(W_gate)),
-            b_in=_maybe(b_in, put),
-            b_gate=_maybe(b_gate, put),
+            b_in=_maybe(self.bias(place, rule), put),
+            b_gate=_maybe(self.bias(gate, rule), put) if gate else None,
             b_out=_maybe(b_out, put),
         )
-
-
-def _by_letter(fused: np.ndarray, d_head: int) -> list[np.ndarray]:
-    """Split the last axis, ordered head by head into q, k and v, into three tensors (..., n_heads * d_head)."""
-    parts = fused.reshape(*fused.shape[:-1], -1, 3, d_head)
-    return [parts[..., i, :].reshape(*fused.shape[:-1], -1) for i in range(3)]
 
 
 def _maybe(array: np.ndarray | None, put: Put) -> Array | None:

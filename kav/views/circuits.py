@@ -64,6 +64,7 @@ class Result:
     d_head: int = 0  # head scene: sizes for the formula card
     d_model: int = 0
     tokens: tuple[int, ...] = ()  # ids of the rows and columns in token space
+    note: str = ""  # what the matrix leaves out, in one sentence
     source: object = None  # what the numbers were computed from: equal -> the result is reused
 
 
@@ -175,4 +176,5 @@ def formula(result: Result) -> tuple[FormulaRow, ...]:
         rows.append(FormulaRow((Piece("symmetric share  ‖(M + Mᵀ)/2‖² / ‖M‖²"),), value=share(result.symmetric_share)))
     if result.copying is not None:
         rows.append(FormulaRow((Piece("copying score  Σ Re λ / Σ |λ|"),), value=number(result.copying)))
-    return *rows, FormulaRow((Piece("rows: q = x W_Q, gains folded in", "muted"),), rule_above=True)
+    notes = [FormulaRow((Piece(result.note, "muted"),))] if result.note else []
+    return *rows, FormulaRow((Piece("rows: q = x W_Q, gains folded in", "muted"),), rule_above=True), *notes

@@ -25,7 +25,9 @@ class Prediction:
 
 
 def predictions(scene: HeadScene, focus: Focus, n: int = 20) -> tuple[Prediction, ...]:
-    """Return the `n` most probable next tokens at the query, then the target if it is not among them."""
+    """Return the `n` most probable next tokens at the query, then the target; none where the model predicts nothing."""
+    if not scene.base.model.config.has_logits:
+        return ()
     logits = scene.trace.logits(focus.query).astype(np.float64)
     probabilities = _softmax(logits)
     before = None if scene.before is None else _softmax(scene.before.logits(focus.query).astype(np.float64))

@@ -122,7 +122,7 @@ def resolve(scene: HeadScene) -> Focus:
         if chosen.key is None
         else min(_place(chosen.key, trace.n_tokens), n_seen - 1)
     )
-    target = int(np.argmax(trace.logits(query))) if chosen.target is None else _clamp(chosen.target, config.d_vocab)
+    target = _target(trace, query) if chosen.target is None else _clamp(chosen.target, config.d_vocab)
     foil = None if chosen.foil is None else _clamp(chosen.foil, config.d_vocab)
     return Focus(layer, head, query, key, target, None if foil == target else foil)
 
@@ -150,6 +150,11 @@ def moved_query(trace: Trace, focus: Focus) -> MoveQuery | None:
         if isinstance(edit, MoveQuery) and edit.head == focus.head and edit.query == focus.query
     ]
     return found[-1] if found else None
+
+
+def _target(trace: Trace, query: int) -> int:
+    """The top prediction; the query's own token where the model predicts nothing."""
+    return int(np.argmax(trace.logits(query))) if trace.model.config.has_logits else trace.tokens.ids[query]
 
 
 def _clamp(index: int, n: int) -> int:

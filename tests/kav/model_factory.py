@@ -122,8 +122,8 @@ class _Maker:
         d_model = self.config.d_model
         if not wanted:
             return None
-        bias = self.put(d_model, scale=0.3) if self.config.norm == "layer" else None
-        return Norm(self.put(d_model, scale=0.3, around=1.0), bias)
+        gain = self.put(d_model, scale=0.3, around=1.0)
+        return Norm(gain, self.put(d_model, scale=0.3) if self.config.norm == "layer" else None)
 
     def heads_norm(self, n_heads: int) -> Norm | None:
         c = self.config

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from kav.arrays import Array, to_host
-from kav.effects.attribution import logit_direction
 from kav.model import attention
 from kav.model.trace import Trace
 from kav.task import Task
@@ -96,10 +95,10 @@ def _cells(spec: Spec, trace: Trace, focus: Focus, *, scores: np.ndarray, weight
     rows = slice(0, trace.n_tokens)
     if spec.weighting == "message":
         dose = np.abs(dose_at(trace, focus.layer, focus.head, queries=rows))
-        values = weights * message_norms(trace, focus.layer, focus.head)[None, :] * dose[:, None]
+        values = weights * message_norms(trace, focus.layer, focus.head, queries=rows) * dose[:, None]
         return Cells(values, visible, (0.0, level(values, visible, diverging=False)), False, "|message|")
-    direction = logit_direction(trace.model, focus.target, focus.foil)
-    moved = messages(trace, focus.layer, focus.head, direction=direction, queries=rows, weights=weights)
+    place, to = (focus.layer, focus.head), (focus.target, focus.foil)
+    moved = messages(trace, *place, to=to, queries=rows, weights=weights)
     return _signed(weights * moved.block(), visible, "logits")
 
 

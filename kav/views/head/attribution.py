@@ -34,7 +34,7 @@ def compute(spec: Spec, task: Task, last: Result | None = None) -> Result:
         unit="logits",
         predictions=predictions(scene, focus),
         lens=lens(scene.trace, focus.query, focus.target),
-        total_name="logit" if focus.foil is None else "logit difference",
+        total_name=("logit" if focus.foil is None else "logit difference") + (", before softcap" if now.capped else ""),
     )
 
 

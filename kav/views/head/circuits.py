@@ -9,8 +9,9 @@ from typing import Any
 
 import numpy as np
 
+from kav.circuits.copying import copying_eigenvalues
 from kav.circuits.factored import Factored, positive_share
-from kav.circuits.qk_ov import copying_eigenvalues, ov, ov_table, qk, qk_table
+from kav.circuits.qk_ov import ov, ov_table, predicts_directly, qk, qk_table
 from kav.model.model import Model
 from kav.task import Task
 from kav.views.circuits import Result, Spec
@@ -43,9 +44,9 @@ def compute(spec: Spec, task: Task, last: Result | None = None) -> Result:
     by_tokens = spec.space == "tokens"
     values = _table(model, place, ids, circuit=spec.circuit, offset=offset) if by_tokens else circuit.matrix()
     task.report(0.6)
-    copying = copying_eigenvalues(model, *place) if spec.circuit == "ov" else None
+    copying = copying_eigenvalues(model, *place) if spec.circuit == "ov" and predicts_directly(model) else None
     labels = tuple(_label(scene, token) for token in ids)
-    spectral = _spectral(circuit, copying)
+    spectral = _spectral(spec.circuit, circuit, copying)
     titles = _titles(spec)
     return Result(
         kind="head",
@@ -64,18 +65,31 @@ def compute(spec: Spec, task: Task, last: Result | None = None) -> Result:
         d_head=model.config.d_head,
         d_model=model.config.d_model,
         source=source,
+        note=_note(model, spec.circuit),
         **spectral,
     )
 
 
-def _spectral(circuit: Factored, copying: np.ndarray | None) -> dict[str, Any]:
+def _note(model: Model, circuit: str) -> str:
+    """What the matrix leaves out, if the family has it."""
+    config = model.config
+    if circuit == "qk" and config.qk_norm:
+        return "queries and keys are normalised: divide by the root mean square of both"
+    if circuit == "qk" and config.score_cap:
+        return f"scores are capped softly at ±{config.score_cap:.3g} afterwards"
+    if circuit == "ov" and config.norm_place != "before":
+        return "a norm follows attention: divide by its scale"
+    return ""
+
+
+def _spectral(kind: str, circuit: Factored, copying: np.ndarray | None) -> dict[str, Any]:
     """The fields of the result about singular values and eigenvalues; `copying` are those of the OV circuit."""
     return {
         "singular_values": circuit.svd()[1],
         "eigenvalues": circuit.eigenvalues() if copying is None else copying,
         "eigen_title": "eigenvalues λ / |λ|max",
-        "eigen_note": "Re λ > 0 looks at its like" if copying is None else "Re λ > 0 copies",
-        "spectrum_title": "singular values of " + ("W_QK" if copying is None else "W_OV"),
+        "eigen_note": {"qk": "Re λ > 0 looks at its like"}.get(kind, "" if copying is None else "Re λ > 0 copies"),
+        "spectrum_title": "singular values of " + ("W_QK" if kind == "qk" else "W_OV"),
         "symmetric_share": circuit.symmetric_share(),
         "copying": None if copying is None else float(positive_share(copying)),
     }
@@ -84,8 +98,9 @@ def _spectral(circuit: Factored, copying: np.ndarray | None) -> dict[str, Any]:
 def table_tokens(scene: HeadScene, focus: Focus) -> tuple[int, ...]:
     """Return the ids of the tables: distinct tokens of the prompt in order; query, key and target are never cut off."""
     tokens = scene.base.tokens.ids
-    needed = dict.fromkeys((tokens[focus.query], tokens[focus.key], focus.target))
-    distinct = list(dict.fromkeys((*tokens, focus.target)))
+    extra = (focus.target,) if scene.base.model.config.has_logits else ()
+    needed = dict.fromkeys((tokens[focus.query], tokens[focus.key], *extra))
+    distinct = list(dict.fromkeys((*tokens, *extra)))
     free = MOST_TOKENS - len(needed)
     kept = set([token for token in distinct if token not in needed][:free]) | set(needed)
     return tuple(token for token in distinct if token in kept)
@@ -128,6 +143,8 @@ def _reading(
 ) -> Reading:
     if copying is not None:
         return _copying_reading(float(positive_share(copying)))
+    if spec.circuit == "ov":
+        return (Piece("OV moves what the head reads; what that promotes is not read from the stream by W_U alone"),)
     if spec.space != "tokens":
         return (
             Piece("QK compares two spaces: "),

@@ -13,9 +13,9 @@ import numpy as np
 
 from kav import smoother
 from kav.arrays import like, to_host
-from kav.effects.attribution import logit_direction
 from kav.model.edits import SetTemperature
-from kav.model.head import head_smoother, query_direction, slopes
+from kav.model.head import curve as head_curve
+from kav.model.head import query_direction
 from kav.model.trace import Trace
 from kav.task import Task
 from kav.views.fit import Observations, Result, Row, Spec
@@ -48,8 +48,8 @@ def picture(trace: Trace, focus: Focus) -> Picture:
     row = slice(focus.query, focus.query + 1)
     scores = trace.scores(focus.layer, focus.head, row)[0, :].astype(np.float64)
     weights = trace.pattern(focus.layer, focus.head, row).astype(np.float64)
-    direction = logit_direction(trace.model, focus.target, focus.foil)
-    y = messages(trace, focus.layer, focus.head, direction=direction, queries=row, weights=weights).block()[0, :]
+    place, to = (focus.layer, focus.head), (focus.target, focus.foil)
+    y = messages(trace, *place, to=to, queries=row, weights=weights).block()[0, :]
     return Picture(scores, weights[0, :], y, float(weights[0, :] @ y))
 
 
@@ -104,13 +104,13 @@ def curve(
 ) -> np.ndarray:
     """Return f along the query's way from its own place (t = 0) to the other token's question (t = 1), (n_t,).
 
-    The run's own row stands at t = `query_at`, where an edit may have moved it; scores are linear in the query.
+    The run's own row stands at t = `query_at`, where an edit may have moved it.
     """
     place = (focus.layer, focus.head)
     responses = like(trace.resid_final, now.responses * _edges(now))
     direction = query_direction(trace, *place, focus.query, focus.query if towards is None else towards)
-    moving = slopes(trace, *place, direction, query=focus.query)
-    moved = head_smoother(trace, *place, responses).curve(focus.query, moving, like(responses, t - query_at))
+    steps = like(responses, t - query_at)
+    moved = head_curve(trace, *place, direction, query=focus.query, responses=responses, t=steps)
     return to_host(moved).astype(np.float64)
 
 

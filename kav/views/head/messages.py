@@ -1,8 +1,8 @@
 """What a head moves, read along one direction: the responses of the kernel picture, and weights that go with them.
 
-Key j's *message* to query i is ``v_j W_O``; read along the target's logit direction u with the final norm frozen at
-i it is ``y_ij = (v_j W_O) . u / sigma_i``, a number of logits, and ``sum_j alpha_ij y_ij`` is the head's direct
-contribution. Values come with their bias, which every key carries because weights sum to 1.
+Key j's *message* to query i is ``v_j W_O``; read along the target's logit direction w_i with every norm behind it
+frozen at i (`kav.effects.readout`) it is ``y_ij = (v_j W_O) . w_i``, a number of logits, and ``sum_j alpha_ij y_ij`` is
+the head's direct contribution. Values come with their bias, which every key carries because weights sum to 1.
 
 References
 ----------
@@ -15,50 +15,57 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from kav.arrays import Array, namespace, to_host
-from kav.effects import attribution
+from kav.arrays import namespace, to_host
+from kav.effects.readout import Readout
 from kav.model.config import Config
 from kav.model.edits import ScaleHead
-from kav.model.layers import norm_scale
+from kav.model.head import attention_output
+from kav.model.layers import centre, norm_scale
 from kav.model.trace import Trace
-
-
-def final_scale(trace: Trace, first: int, stop: int) -> np.ndarray:
-    """Return sigma of the final norm at a range of positions, shape (n,), float64."""
-    scale = norm_scale(trace.model.config, trace.resid_final[first:stop, :])
-    return to_host(scale)[:, 0].astype(np.float64)
 
 
 @dataclass(frozen=True)
 class Messages:
-    """Messages of all keys to a range of queries, in logits: ``y_ij = gain_i * message_j + shift_i``.
+    """Messages of all keys to a range of queries, in logits: ``y_ij = dose_i * read_i . v_j + shift_i``.
 
     Parameters
     ----------
-    message : array, shape (n_keys,)
-        ``v_j W_O . u``, before the final norm's scale.
-    gain, shift : array, shape (n_queries,)
-        1 / sigma_i, times the head's dose there; and the share of a dose's baseline, the same for all keys.
+    reads : array, shape (n_queries, d_head)
+        Along which direction of the values the target's logit is read at each query, every norm's scale frozen.
+    values : array, shape (n_keys, d_head)
+    dose : array, shape (n_queries,)
+        What the head's own contribution is scaled by.
+    shift : array, shape (n_queries,)
+        The share of a dose's baseline, the same for all keys.
     """
 
-    message: np.ndarray
-    gain: np.ndarray
+    reads: np.ndarray
+    values: np.ndarray
+    dose: np.ndarray
     shift: np.ndarray
 
     def block(self) -> np.ndarray:
         """Return y, shape (n_queries, n_keys)."""
-        return np.asarray(self.gain[:, None] * self.message[None, :] + self.shift[:, None])
+        return np.asarray(self.dose[:, None] * (self.reads @ self.values.T) + self.shift[:, None])
 
 
-def messages(trace: Trace, layer: int, head: int, *, direction: Array, queries: slice, weights: np.ndarray) -> Messages:
-    """Return the messages of one head along a direction.
+def messages(
+    trace: Trace,
+    layer: int,
+    head: int,
+    *,
+    to: tuple[int, int | None],
+    queries: slice,
+    weights: np.ndarray,
+) -> Messages:
+    """Return the messages of one head to a target's logit, less that of a foil.
 
     Parameters
     ----------
     trace : Trace
     layer, head : int
-    direction : array, shape (d_model,)
-        `kav.effects.attribution.logit_direction`.
+    to : tuple of int and int or None
+        Target and foil.
     queries : slice
         Range of positions, start and stop given.
     weights : array, shape (n_queries, n_tokens)
@@ -69,17 +76,22 @@ def messages(trace: Trace, layer: int, head: int, *, direction: Array, queries: 
     Messages
         ``sum_j weights_ij y_ij`` is the head's direct contribution at i, doses of the head included.
     """
-    message = to_host(attribution.messages(trace, layer, direction)[head, :]).astype(np.float64)
-    sigma = final_scale(trace, queries.start, queries.stop)
+    block, step = trace.model.weights.blocks[layer], trace.layers[layer]
+    direction = Readout(trace, (queries.start, queries.stop), *to).attention(layer)  # (n_rows, d_model)
+    W_O = block.W_O[head, :, :]
+    reads = to_host(direction @ namespace(W_O).matrix_transpose(W_O)).astype(np.float64)  # (n_rows, d_head)
+    n_queries = queries.stop - queries.start
+    reads = np.broadcast_to(reads, (n_queries, reads.shape[-1]))
+    values = to_host(step.v[trace.model.config.kv_head(head), :, :]).astype(np.float64)
     dose = dose_at(trace, layer, head, queries=queries)
-    shift = np.zeros_like(sigma)
+    shift = np.zeros(n_queries)
     if _has_baseline(trace, layer, head):
-        z = trace.layers[layer].z[head, queries.start : queries.stop, :]
-        wrote = z @ (trace.model.weights.blocks[layer].W_O[head, :, :] @ direction)  # (n_queries,)
-        lacking = to_host(wrote).astype(np.float64) - dose * (weights @ message)
+        z = to_host(step.z[head, queries.start : queries.stop, :]).astype(np.float64)
+        wrote = (z * reads).sum(axis=-1)  # (n_queries,)
+        lacking = wrote - dose * (weights * (reads @ values.T)).sum(axis=-1)
         total = weights.sum(axis=-1)
-        shift = np.where(total > 0, lacking / np.where(total > 0, total, 1.0), 0.0) / sigma
-    return Messages(message, dose / sigma, shift)
+        shift = np.where(total > 0, lacking / np.where(total > 0, total, 1.0), 0.0)
+    return Messages(reads, values, dose, shift)
 
 
 def dose_at(trace: Trace, layer: int, head: int, *, queries: slice) -> np.ndarray:
@@ -102,15 +114,26 @@ def _has_baseline(trace: Trace, layer: int, head: int) -> bool:
     return any(edit.baseline != "zero" for edit in _doses(trace, layer, head))
 
 
-def message_norms(trace: Trace, layer: int, head: int) -> np.ndarray:
-    """Return the length of each key's message, ``|v_j W_O|``, shape (n_tokens,), by the d_head x d_head Gram matrix."""
-    W_O = trace.model.weights.blocks[layer].W_O[head, :, :]
+def message_norms(trace: Trace, layer: int, head: int, *, queries: slice) -> np.ndarray:
+    """Return the length of what each key's message adds to the stream, ``|v_j W_O|``, (n_queries, n_tokens).
+
+    By the d_head x d_head Gram matrix. A norm after attention stretches it by its gain and divides it by its scale at
+    the query.
+    """
+    config, block = trace.model.config, trace.model.weights.blocks[layer]
+    W_O, scale = block.W_O[head, :, :], np.ones(queries.stop - queries.start)
+    if block.norm1_out is not None and config.norm_place != "stream":
+        W_O = centre(config, W_O) * block.norm1_out.gain
+        out = attention_output(trace, layer, (queries.start, queries.stop))
+        scale = to_host(norm_scale(config, out))[:, 0].astype(np.float64)
     xp = namespace(W_O)
-    v = trace.layers[layer].v[trace.model.config.kv_head(head), :, :]
+    v = trace.layers[layer].v[config.kv_head(head), :, :]
     square = xp.sum((v @ (W_O @ xp.matrix_transpose(W_O))) * v, axis=-1)
-    return np.sqrt(np.maximum(to_host(square).astype(np.float64), 0.0))
+    norms = np.sqrt(np.maximum(to_host(square).astype(np.float64), 0.0))
+    return np.asarray(norms[None, :] / scale[:, None])
 
 
 def score_title(config: Config) -> str:
     """Return the words for a score: ``q·k/√d_head``, or the family's own scale."""
-    return f"q·k × {config.scale:.3g}" if config.scale else "q·k/√d_head"
+    score = f"q·k × {config.scale:.3g}" if config.scale else "q·k/√d_head"
+    return f"{score}, capped at ±{config.score_cap:.3g}" if config.score_cap else score

@@ -10,6 +10,10 @@ from kav.task import Task
 from kav.views.predictions import predictions, token_labels, vocabulary_label
 from kav.views.prompt import Result, Spec
 from kav.views.scene import Focus, as_head, resolve, towards_of
+from kav.views.words import Label
+
+NO_TARGET = Label("no predictions", None)
+"""What stands for the target where a model has no output matrix."""
 
 
 def compute(spec: Spec, task: Task, last: Result | None = None) -> Result:
@@ -29,7 +33,7 @@ def compute(spec: Spec, task: Task, last: Result | None = None) -> Result:
         key=focus.key,
         target=focus.target,
         foil=focus.foil,
-        target_label=vocabulary_label(model, focus.target),
+        target_label=vocabulary_label(model, focus.target) if model.config.has_logits else NO_TARGET,
         foil_label=None if focus.foil is None else vocabulary_label(model, focus.foil),
         towards=focus.query if towards is None else towards,
         predictions=predictions(scene, focus, spec.n_predictions),

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import kav
+from kav.circuits.copying import copying_score
 from kav.circuits.head_scores import head_scores, prompt_roles, repeated_ids
-from kav.circuits.qk_ov import copying_score
 from kav.errors import KavError
 from kav.model.edits import SetScore, SetTemperature
 from kav.model.trace import run

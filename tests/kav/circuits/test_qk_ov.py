@@ -3,7 +3,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from kav.circuits.qk_ov import copying_score, copying_scores, ov, ov_table, qk, qk_table
+from kav.circuits.copying import copying_score, copying_scores
+from kav.circuits.qk_ov import ov, ov_table, qk, qk_table
 from kav.errors import KavError
 from kav.model.config import Norm
 from kav.model.trace import run
