@@ -174,21 +174,24 @@ def pattern(
     array, shape (..., n_heads, n_queries, n_keys)
     """
     weights = smoother.weights(log_kernel(config, q, k, layer=layer, edits=edits, corner=corner))
-    _scale_edges(weights, edits, corner)
+    scale_edges(weights, edits, corner)
     return weights
 
 
-def _scale_edges(weights: Array, edits: tuple[Edit, ...], corner: tuple[int, int, int]) -> None:
-    """Scale the columns or cells of `ScaleEdge`, in a block of whole rows that nobody else holds yet."""
+def scale_edges(weights: Array, edits: tuple[Edit, ...], corner: tuple[int, int, int]) -> None:
+    """Scale the columns or cells of `ScaleEdge`, in a block of weights that nobody else holds yet."""
     n_heads, n_queries, n_keys = weights.shape[-3:]
     for edit in edits:
-        if not isinstance(edit, ScaleEdge) or not 0 <= edit.head - corner[0] < n_heads or edit.key >= n_keys:
+        if not isinstance(edit, ScaleEdge):
             continue
-        head, row = edit.head - corner[0], None if edit.query is None else edit.query - corner[1]
+        head, key = edit.head - corner[0], edit.key - corner[2]
+        row = None if edit.query is None else edit.query - corner[1]
+        if not (0 <= head < n_heads and 0 <= key < n_keys):
+            continue
         if row is None:
-            weights[..., head, :, edit.key] = weights[..., head, :, edit.key] * edit.scale
+            weights[..., head, :, key] = weights[..., head, :, key] * edit.scale
         elif 0 <= row < n_queries:
-            weights[..., head, row, edit.key] = weights[..., head, row, edit.key] * edit.scale
+            weights[..., head, row, key] = weights[..., head, row, key] * edit.scale
 
 
 def attend(
@@ -226,7 +229,7 @@ def attend(
         mass, total = smoother.masses(
             log_kernel(config, chosen, first_rows(keys, n_seen), layer=layer, edits=edits, corner=here)
         )
-        _scale_edges(mass, edits, here)
+        scale_edges(mass, edits, here)
         return _sums(mass, first_rows(values, n_seen)) / total  # normalised after the product instead of before
 
     shared = is_numpy_array(q) and worth(n_rows * n_tokens * math.prod(q.shape[:-2]))
