@@ -25,6 +25,7 @@ class Command:
 
 COMMANDS: tuple[Command, ...] = (
     Command("model.open", "File", "Open model folder…", "open_model_folder", "Ctrl+O", "A folder with safetensors"),
+    Command("model.file", "File", "Open model file…", "open_model_file", "Ctrl+Shift+O", ".gguf or .safetensors"),
     Command("export.window", "File", "Export window…", "export_window", "Ctrl+E", "PNG, SVG or PDF", group=1),
     Command("app.quit", "File", "Quit", "close", "Ctrl+Q", group=2),
     Command("edit.undo", "Edit", "Undo", "undo", "Ctrl+Z", "Take the last edit or drag back"),
@@ -39,6 +40,7 @@ COMMANDS: tuple[Command, ...] = (
     Command("view.dark", "View", "Dark", "use_dark_theme", "Ctrl+D", checkable=True, group=2),
     Command("view.reset", "View", "Reset layout", "reset_layout", "Ctrl+Shift+R", "Panels in their places", group=3),
     Command("model.bundled", "Model", "Bundled induction model", "open_bundled", tip="The model of the first start"),
+    Command("model.reopen", "Model", "Open again", "reopen", "F5", "Read the model's files again"),
     Command("model.next_head", "Model", "Next head", "next_head", "Ctrl+Down", group=1),
     Command("model.previous_head", "Model", "Previous head", "previous_head", "Ctrl+Up", group=1),
     Command("model.next_query", "Model", "Next query", "next_query", "Ctrl+Right", group=2),

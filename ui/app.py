@@ -56,7 +56,7 @@ def _open(app: QApplication, options: Options) -> int:
     window.resize(*(options.size or SIZE))
     _report_unexpected(session)
     window.show()
-    opener = Opener(session, options)
+    opener = Opener(window, options)
     QTimer.singleShot(0, opener.start)  # the window is seen before the model is read
     collector = _collect_here(app)
     code = app.exec()
@@ -73,7 +73,7 @@ def _export(app: QApplication, options: Options) -> int:
     window = Window(session, engine)
     window.resize(*(options.size or SIZE))
     window.show()
-    Opener(session, options).start()
+    Opener(window, options, strict=True).start()
     QCoreApplication.sendPostedEvents()  # one layout pass: no event loop runs in this process
     for panel in window.panels.values():
         panel.set_active(True)
@@ -98,9 +98,11 @@ def _as_kav_error(error: BaseException) -> KavError:
 class Opener:
     """Opens the model the options name, then puts the window into the state they ask for."""
 
-    def __init__(self, session: Session, options: Options) -> None:
-        self._session = session
+    def __init__(self, window: Window, options: Options, *, strict: bool = False) -> None:
+        self._opening = window.opening
+        self._session = window.session
         self._options = options
+        self._strict = strict
 
     def start(self) -> None:
         """Ask for the model; the rest follows when it is there."""
@@ -111,7 +113,9 @@ class Opener:
         if options.head is not None:
             session.select_head(*options.head)
         session.modelChanged.connect(self._on_session_model_changed)
-        session.open_model(options.model, device=options.device)
+        if options.device != "auto":
+            self._opening.set_device(options.device, keep=False)
+        self._opening.open(options.model, strict=self._strict)
 
     def _on_session_model_changed(self) -> None:
         session, options = self._session, self._options

@@ -70,11 +70,22 @@ class Commands(QObject):
         """Ask for a model folder and open it."""
         folder = QFileDialog.getExistingDirectory(self._window, "Open model folder")
         if folder:
-            self._session.open_model(folder)
+            self._window.opening.open(folder)
+
+    def open_model_file(self) -> None:
+        """Ask for a model file and open it."""
+        kinds = "Models (*.gguf *.safetensors);;All files (*)"
+        path, _ = QFileDialog.getOpenFileName(self._window, "Open model file", "", kinds)
+        if path:
+            self._window.opening.open(path)
 
     def open_bundled(self) -> None:
         """Open the bundled model again."""
-        self._session.open_model("bundled")
+        self._window.opening.open("bundled")
+
+    def reopen(self) -> None:
+        """Read the files of the open model again."""
+        self._window.opening.reopen()
 
     def export_window(self) -> None:
         """Ask for a file and write the window's picture."""
@@ -195,4 +206,4 @@ class Commands(QObject):
         AboutDialog(self._session, self._window).open()
 
 
-_ALWAYS = ("model.open", "model.bundled")
+_ALWAYS = ("model.open", "model.file", "model.bundled")

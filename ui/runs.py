@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from kav.model.edits import Edit
+from kav.model.prompt_size import check_prompt
 from kav.model.trace import Trace, run
 from kav.task import Task
 
@@ -18,6 +19,7 @@ class Runs:
     """The unedited run of one prompt, and the edited one while there are edits."""
 
     prompt: str
+    bos: bool | None
     edits: tuple[Edit, ...]
     base: Trace
     edited: Trace | None
@@ -29,21 +31,36 @@ class Runs:
         return self.base if self.edited is None else self.edited
 
 
-def run_prompt(model: Any, prompt: str, edits: tuple[Edit, ...], last: Runs | None, task: Task) -> Runs:
+def run_prompt(
+    model: Any, prompt: str, edits: tuple[Edit, ...], last: Runs | None, bos: bool | None, task: Task
+) -> Runs:
     """Return the runs of `prompt`; what `last` already holds of the same model is reused, never computed again.
 
     Edits that name a position which the prompt does not have are left out.
     """
     if last is not None and last.base.model is not model:
         last = None
-    known = last is not None and last.prompt == prompt
-    tokens = last.base.tokens if known else model.encode(prompt)
+    known = last is not None and (last.prompt, last.bos) == (prompt, bos)
+    tokens = last.base.tokens if known else model.encode(prompt, bos)
+    check_prompt(model, tokens)
     task.report(0.1)
     start = time.perf_counter()
     base = last.base if known else run(model, tokens, base=last.base if last is not None else None, task=task)
     task.report(0.5)
     fitting = tuple(edit for edit in edits if fits(edit, len(tokens.ids)))
     if known and last.edits == fitting:
-        return Runs(prompt, fitting, base, last.edited, last.seconds)
+        return Runs(prompt, bos, fitting, base, last.edited, last.seconds)
     edited = run(model, tokens, edits=fitting, base=base, task=task) if fitting else None
-    return Runs(prompt, fitting, base, edited, time.perf_counter() - start)
+    return Runs(prompt, bos, fitting, base, edited, time.perf_counter() - start)
+
+
+def example_ids(d_vocab: int) -> str:
+    """Return a prompt for a model without tokenizer: a few different ids, twice."""
+    ids = [1 + (37 * i + 11) % max(d_vocab - 1, 1) for i in range(8)]
+    return " ".join(str(min(i, d_vocab - 1)) for i in (*ids, *ids))
+
+
+def is_ids(text: str, d_vocab: int) -> bool:
+    """Return whether a text can be read as token ids."""
+    words = [word.removeprefix("#") for word in text.replace(",", " ").split()]
+    return bool(words) and all(word.isdecimal() and len(word) < 10 and int(word) < d_vocab for word in words)

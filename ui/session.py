@@ -15,9 +15,9 @@ from typing import Any
 from PySide6.QtCore import QObject, Signal
 from PySide6.QtGui import QUndoStack
 
-import kav
 from kav.errors import KavError
 from kav.model.edits import Edit
+from kav.model.prompt_size import cut
 from kav.model.trace import Trace
 from kav.regression.samples import BUILT_IN, Samples
 from kav.task import Task
@@ -25,7 +25,7 @@ from kav.views.scene import DEFAULT, HeadScene, RegressionScene, Scene, Selectio
 
 from .document import Change, Document, with_edit
 from .engine import Engine
-from .runs import Runs, run_prompt
+from .runs import Runs, example_ids, is_ids, run_prompt
 
 HISTORY = 200
 
@@ -64,6 +64,7 @@ class Session(QObject):
         self.undo_stack = QUndoStack(self)
         self.model: Any = None
         self.prompt = DEFAULT.prompt
+        self.bos: bool | None = None  # whether a start token stands first; None = as the model's own tokenizer does
         self.runs: Runs | None = None
         self.towards: int | None = None
         self.place = Place(selection=Selection(layer=DEFAULT.layer, head=DEFAULT.head))
@@ -122,18 +123,17 @@ class Session(QObject):
 
     # --- model and prompt ----------------------------------------------------------------------------------------
 
-    def open_model(self, source: str, *, device: str = "auto") -> None:
-        """Open a model off the GUI thread; the one that is open stays until the new one is whole."""
-        self.engine.submit("model", partial(_open, source, device), lane="long")
-
     def set_model(self, model: Any) -> None:
-        """Show another model."""
+        """Show another model; if it is the same one, read again or elsewhere, selection and edits stay."""
         if model is self.model:
             return
-        first = self.model is None
-        self.model = model
+        before, self.model = self.model, model
         self.runs = None
-        if not first:
+        if model.tokenizer is None and not is_ids(self.prompt, model.config.d_vocab):
+            self._set_prompt(example_ids(model.config.d_vocab))
+        elif before is not None and before.tokenizer is None and model.tokenizer is not None:
+            self._set_prompt(DEFAULT.prompt)
+        if before is not None and (before.source, before.config) != (model.source, model.config):
             self.place = Place(self.kind)
             self._back.clear()
             self._forward.clear()
@@ -144,29 +144,48 @@ class Session(QObject):
 
     def set_prompt(self, text: str) -> None:
         """Show another prompt; positions that it does not have are forgotten."""
-        if text == self.prompt:
-            return
+        if text != self.prompt:
+            self._set_prompt(text)
+            self._request_runs()
+
+    def _set_prompt(self, text: str) -> None:
         self.prompt = text
         selection = replace(self.selection, query=None, key=None, target=None, foil=None)
         self.towards = None
         self.place = replace(self.place, selection=selection)
         self.promptChanged.emit()
-        self._request_runs()
+
+    def cut_prompt(self, n_tokens: int, keep: str) -> None:
+        """Keep the "first" or "last" tokens of the prompt."""
+        if self.model is not None:
+            self.engine.submit("cut", partial(_cut, self.model, self.prompt, n_tokens, keep, self._start_token()))
+
+    def set_start_token(self, bos: bool | None) -> None:
+        """Put a start token first, or not (True, False), or let the model's own tokenizer decide (None)."""
+        if bos != self.bos:
+            self.bos = bos
+            self._request_runs()
+            self.promptChanged.emit()
 
     def _request_runs(self) -> None:
         if self.model is not None:
-            work = partial(run_prompt, self.model, self.prompt, self.edits, self.runs)
+            work = partial(run_prompt, self.model, self.prompt, self.edits, self.runs, self._start_token())
             self.engine.submit("trace", work)
 
+    def _start_token(self) -> bool | None:
+        """The choice of a start token where the model has one."""
+        tokenizer = self.model.tokenizer
+        return None if tokenizer is None or tokenizer.bos_id is None else self.bos
+
     def _on_engine_finished(self, channel: str, value: Any) -> None:
-        if channel == "model":
-            self.set_model(value)
+        if channel == "cut":
+            self.set_prompt(value)
         elif channel == "trace" and value.base.model is self.model and value is not self.runs:
             self.runs = value
             self.traceChanged.emit()
 
     def _on_engine_failed(self, channel: str, error: BaseException) -> None:
-        if channel in ("model", "trace"):
+        if channel in ("cut", "trace"):
             self.problemRaised.emit(error)
 
     # --- where the person looks ----------------------------------------------------------------------------------
@@ -308,5 +327,6 @@ class Session(QObject):
             self.samplesChanged.emit()
 
 
-def _open(source: str, device: str, task: Task) -> Any:
-    return kav.open_model(source, device=device, task=task)
+def _cut(model: Any, text: str, n_tokens: int, keep: str, bos: bool | None, task: Task) -> str:
+    task.report(0.0)
+    return cut(model, text, n_tokens, keep=keep, bos=bos)

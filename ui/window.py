@@ -13,18 +13,20 @@ from typing import Any
 
 from PySide6.QtCore import QByteArray, QSettings, Qt, QTimer
 from PySide6.QtGui import QCloseEvent, QResizeEvent
-from PySide6.QtWidgets import QApplication, QDockWidget, QMainWindow, QMenuBar, QVBoxLayout, QWidget
-
-from kav.errors import KavError
+from PySide6.QtWidgets import QApplication, QDockWidget, QMainWindow, QMenu, QMenuBar, QVBoxLayout, QWidget
 
 from . import theme
 from .actions import build_menus
 from .commands import Commands
 from .engine import Engine
 from .notice import Notice
+from .open_menus import OpenMenus
+from .opening import Opening
+from .opening_view import OpeningView
 from .panel import Panel
 from .panels import PANELS
 from .prompt_bar import PromptBar
+from .recent import Recent
 from .session import Session
 from .status import StatusLine
 
@@ -61,6 +63,9 @@ class Window(QMainWindow):
         self.setMinimumSize(*MINIMUM)
         self._resize_timer = QTimer(self, singleShot=True, interval=RESIZE_ENDS_AFTER)
         self._resize_timer.timeout.connect(self._on_resize_ended)
+        self.opening = Opening(session, Recent(settings), self)
+        self._sizes: dict[str, tuple[int, int]] = {}
+        session.sceneChanged.connect(self._keep_sizes)  # before the cards exchange their controls
         self.commands = Commands(self)
         self._build_top()
         self.panels: dict[str, Panel] = {}
@@ -70,7 +75,8 @@ class Window(QMainWindow):
         self.status = StatusLine(session, self)
         self.setStatusBar(self.status)
         self.notice = Notice(self)
-        session.problemRaised.connect(self._on_problem)
+        self.opening_view = OpeningView(self, session, self.opening, notice=self.notice)
+        session.sceneChanged.connect(self._give_sizes_back)  # after they did
         for signal in (session.sceneChanged, session.editsChanged, session.modelChanged, session.samplesChanged):
             signal.connect(self._update_title)
         self._update_title()
@@ -91,6 +97,9 @@ class Window(QMainWindow):
         for action in self.actions_by_name.values():
             self.addAction(action)
         self.menu_bar = bar
+        file, model = (bar.findChild(QMenu, f"menu.{name}") for name in ("file", "model"))
+        before = self.actions_by_name["export.window"]
+        self.open_menus = OpenMenus(self.session, self.opening, file, model, before=before)
         self.prompt_bar = PromptBar(self.session, top)
         self.prompt_bar.undoRequested.connect(self.session.undo_stack.undo)
         column.addWidget(bar)
@@ -148,10 +157,7 @@ class Window(QMainWindow):
             self.panels[name].set_tabs(tabs)
 
     def _size_cards(self) -> None:
-        for name, dock in self.docks.items():
-            self.panels[name].settle()
-            dock.layout().activate()
-        self.layout().activate()
+        self._settle()
         rows = [[pair for pair in row if self.docks[pair[0]].isVisibleTo(self)] for row in ROWS[self.compact]]
         for row in rows:
             docks = [self.docks[name] for name, _ in row]
@@ -161,6 +167,24 @@ class Window(QMainWindow):
         if all(rows):
             firsts = [self.docks[row[0][0]] for row in rows]
             self.resizeDocks(firsts, [top, free - top], Qt.Orientation.Vertical)
+
+    def _keep_sizes(self) -> None:
+        self._sizes = {name: dock.size().toTuple() for name, dock in self.docks.items() if dock.isVisibleTo(self)}
+
+    def _give_sizes_back(self) -> None:
+        """Both scenes have the cards in the same places and sizes, though their controls ask for other widths."""
+        if not self._arranged:
+            return
+        self._settle()
+        docks = [self.docks[name] for name in self._sizes]
+        self.resizeDocks(docks, [width for width, _ in self._sizes.values()], Qt.Orientation.Horizontal)
+        self.resizeDocks(docks, [height for _, height in self._sizes.values()], Qt.Orientation.Vertical)
+
+    def _settle(self) -> None:
+        for name, dock in self.docks.items():
+            self.panels[name].settle()
+            dock.layout().activate()
+        self.layout().activate()
 
     def maximise(self, name: str | None) -> None:
         """Show one card alone (None = all again)."""
@@ -233,9 +257,6 @@ class Window(QMainWindow):
         name = self.session.model.name if self.session.model is not None else "no model"
         scene = name if self.session.kind == "head" else self.session.document.samples.name
         self.setWindowTitle(f"{scene} — KAV" + (" — edited" if self.session.edited else ""))
-
-    def _on_problem(self, error: BaseException) -> None:
-        self.notice.show_error(error if isinstance(error, KavError) else KavError(f"unexpected: {error!r}"))
 
     def closeEvent(self, event: QCloseEvent) -> None:
         """Keep the layout, stop what runs, and go."""

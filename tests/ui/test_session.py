@@ -147,10 +147,3 @@ def test_a_refused_prompt_keeps_the_last_good_run(session, bundled, qtbot):
         session.set_prompt("word " * 400)
     assert "256" in str(raised.args[0])
     assert session.runs is good
-
-
-def test_opening_what_is_no_model_keeps_the_open_one(session, bundled, qtbot, tmp_path):
-    session.set_model(bundled)
-    with qtbot.waitSignal(session.problemRaised):
-        session.open_model(str(tmp_path))
-    assert session.model is bundled

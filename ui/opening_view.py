@@ -1,0 +1,156 @@
+"""What the window shows of opening models: drop target, progress, the question before a large one; and Esc."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from PySide6.QtCore import QEvent, QMimeData, QObject, Qt, QTimer
+from PySide6.QtGui import QDragEnterEvent, QDropEvent, QKeyEvent
+from PySide6.QtWidgets import QMainWindow
+
+from kav.errors import KavError
+from kav.model.local import name_of
+from kav.model.prompt_size import PromptError
+
+from .notice import MARGIN, Notice
+from .opening import Opening, Question
+from .session import Session
+from .widgets.drop_target import DropTarget
+from .widgets.states import BusyPill, ProgressLine
+
+BUSY_AFTER = 150  # ms; shorter waits are not worth a change of the picture
+STATUS = 26
+
+
+class OpeningView(QObject):
+    """Watches the window's drags, size and Esc; owns what lies over its cards."""
+
+    def __init__(self, window: QMainWindow, session: Session, opening: Opening, *, notice: Notice) -> None:
+        super().__init__(window)
+        self._window, self._session, self._opening, self.notice = window, session, opening, notice
+        self.drop = DropTarget(window)
+        self.pill = BusyPill(window, name="opening")
+        self.pill.hide()
+        self.line = ProgressLine(window, name="opening.progress")
+        self.line.hide()
+        self._timer = QTimer(self, singleShot=True, interval=BUSY_AFTER)
+        self._timer.timeout.connect(self._on_timer_timeout)
+        window.setAcceptDrops(True)
+        window.installEventFilter(self)
+        opening.changed.connect(self._on_opening_changed)
+        opening.asked.connect(self._on_opening_asked)
+        session.problemRaised.connect(self._on_session_problem_raised)
+        self.pill.cancelRequested.connect(opening.cancel)
+        notice.actionRequested.connect(self._on_notice_action_requested)
+
+    # --- progress ------------------------------------------------------------------------------------------------
+
+    def _on_opening_changed(self) -> None:
+        opening = self._opening
+        if not opening.name:
+            self._timer.stop()
+            self.pill.hide()
+            self.line.hide()
+            return
+        self.pill.set_text(f"Opening {_short(opening.name)}, {100 * opening.fraction:.0f} %")
+        self.line.set_fraction(opening.fraction)
+        if self.pill.isVisible():
+            self._place()
+        elif not self._timer.isActive():
+            self._timer.start()
+
+    def _on_timer_timeout(self) -> None:
+        self.pill.show()
+        self.line.show()
+        self._place()
+
+    def _place(self) -> None:
+        """The line under the bars at the top, the pill at the bottom, above a notice if there is one."""
+        window = self._window
+        top = window.menuWidget().geometry().bottom() + 1
+        self.line.setGeometry(0, top, window.width(), self.line.height())
+        self.pill.adjustSize()
+        floor = self.notice.y() - 8 if self.notice.isVisible() else window.height() - STATUS - MARGIN
+        self.pill.move((window.width() - self.pill.width()) // 2, floor - self.pill.height())
+        self.line.raise_()
+        self.pill.raise_()
+
+    # --- questions and refusals ----------------------------------------------------------------------------------
+
+    def _on_opening_asked(self, question: Question) -> None:
+        self.notice.ask(question.text(), (("Open", question), ("Cancel", None)))
+
+    def _on_session_problem_raised(self, error: BaseException) -> None:
+        shown = error if isinstance(error, KavError) else KavError(f"unexpected: {error!r}")
+        actions: tuple[tuple[str, object], ...] = ()
+        if isinstance(error, PromptError):
+            n = f"{error.n_fit:,}"
+            actions = ((f"Cut to the last {n}", (error.n_fit, "last")), (f"The first {n}", (error.n_fit, "first")))
+        self.notice.show_error(shown, actions)
+
+    def _on_notice_action_requested(self, value: Any) -> None:
+        if isinstance(value, Question):
+            self._opening.open(value.source, ask=False)
+        elif isinstance(value, tuple):
+            self._session.cut_prompt(*value)
+
+    # --- drag and drop, size, Esc --------------------------------------------------------------------------------
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        """Take drags of files, follow the size, and let Esc close the notice or cancel opening."""
+        kind = event.type()
+        if kind == QEvent.Type.DragEnter and isinstance(event, QDragEnterEvent):
+            return self._enter(event)
+        if kind == QEvent.Type.DragLeave:
+            self.drop.hide()
+        elif kind == QEvent.Type.Drop and isinstance(event, QDropEvent):
+            return self._drop(event)
+        elif kind == QEvent.Type.Resize:
+            if self.pill.isVisible():
+                self._place()
+            if self.drop.isVisible():
+                self.drop.setGeometry(self._window.rect())
+        elif kind == QEvent.Type.KeyPress and isinstance(event, QKeyEvent) and event.key() == Qt.Key.Key_Escape:
+            return self._escape()
+        return False
+
+    def _enter(self, event: QDragEnterEvent) -> bool:
+        sources = dropped(event.mimeData())
+        if not sources:
+            return False
+        what = f"Drop to open {_short(name_of(sources[0]))}" if len(sources) == 1 else "One model at a time"
+        self.drop.show_for(what, "A model folder, a .safetensors or a .gguf file; nothing in it is executed")
+        event.acceptProposedAction()
+        return True
+
+    def _drop(self, event: QDropEvent) -> bool:
+        self.drop.hide()
+        sources = dropped(event.mimeData())
+        if not sources:
+            return False
+        event.acceptProposedAction()
+        if len(sources) == 1:
+            self._opening.open(sources[0])
+        else:
+            self._session.problemRaised.emit(
+                KavError(f"what is dropped must be one folder or file, got {len(sources)}", "drop them one by one")
+            )
+        return True
+
+    def _escape(self) -> bool:
+        if self.notice.isVisible():
+            self.notice.hide()
+        elif self._opening.name:
+            self._opening.cancel()
+        else:
+            return False
+        return True
+
+
+def dropped(mime: QMimeData) -> list[str]:
+    """Return the local files and folders of a drag."""
+    return [url.toLocalFile() for url in mime.urls() if url.isLocalFile()] if mime.hasUrls() else []
+
+
+def _short(name: str) -> str:
+    return name if len(name) <= 48 else f"{name[:30]}…{name[-16:]}"
