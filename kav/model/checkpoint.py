@@ -111,7 +111,7 @@ def open_model(source: str | Path, *, device: str = "auto", dtype: str = "float3
     if trial is not None:
         trial.finish()
     notes += tuple(f"weights must be finite, got {n:,} that are not in {name}" for name, n in reader.not_finite.items())
-    return Model(config, weights, where, found.name, _tokenizer(words), str(source), notes)
+    return Model(config, weights, where, found.name, _tokenizer(words, config.d_vocab), str(source), notes)
 
 
 def _words(found: Checkpoint) -> tuple[Words | None, tuple[str, ...]]:
@@ -122,10 +122,11 @@ def _words(found: Checkpoint) -> tuple[Words | None, tuple[str, ...]]:
         return None, (str(error),)
 
 
-def _tokenizer(words: Words | None) -> Tokenizer | None:
+def _tokenizer(words: Words | None, d_vocab: int) -> Tokenizer | None:
     if words is None:
         return None
-    return Tokenizer(words.source.decode("utf-8", "replace"), words.bos_id, words.starts_with_bos)
+    first = words.bos_id if words.bos_id is not None and 0 <= words.bos_id < d_vocab else None
+    return Tokenizer(words.source.decode("utf-8", "replace"), first, words.starts_with_bos)
 
 
 def checkpoint(source: str | Path) -> Checkpoint:
@@ -150,7 +151,7 @@ def checkpoint(source: str | Path) -> Checkpoint:
             return _gguf(path)
         folder, paths = _locate(path)
     except (OSError, ValueError) as error:  # a path with a NUL, too long, or not allowed
-        raise ModelError(f"a model must be readable, got {str(source)[:200]!r}: {error}") from error
+        raise ModelError(f"a model must be readable, got {str(source)[:200]!r}: {str(error)[:200]}") from error
     raw = read_json(read_file(contained(folder, "config.json"), MAX_CONFIG), "config.json")
     if not isinstance(raw, dict):
         raise ModelError(f"config.json must hold an object, got {type(raw).__name__}")

@@ -74,8 +74,8 @@ class WatchedFile:
 
     @property
     def name(self) -> str:
-        """The file's name without its folder."""
-        return self.path.name
+        """The file's name without its folder, short enough to be shown."""
+        return self.path.name[:80]
 
     @property
     def size(self) -> int:
@@ -144,7 +144,7 @@ def read_file(path: Path, limit: int) -> bytes:
     """
     file = WatchedFile(path)
     if file.size > limit:
-        raise ModelError(f"{path.name} must be a file of at most {limit:,} bytes, got {file.size:,}")
+        raise ModelError(f"{file.name} must be a file of at most {limit:,} bytes, got {file.size:,}")
     return bytes(file.read(0, file.size))
 
 
@@ -167,7 +167,8 @@ def contained(folder: Path, name: str) -> Path:
         if allowed[0].parent.name == "snapshots" and allowed[0].parent.parent.name.startswith("models--"):
             allowed.append(allowed[0].parent.parent / "blobs")
     except (OSError, RuntimeError, ValueError) as error:  # a link that leads to itself, a name that is too long
-        raise ModelError(f"{name[:120]!r} must be readable, got: {error}") from error
+        raise ModelError(f"{name[:80]!r} must be readable, got: {str(error)[:80]}") from error
     if inside not in allowed:
-        raise ModelError(f"{name} must lie inside the model's folder, got a link that leads out", "copy the file there")
+        what = f"{name[:80]} must lie inside the model's folder"
+        raise ModelError(f"{what}, got a link that leads out", "copy the file there")
     return path

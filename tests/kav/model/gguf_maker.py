@@ -32,7 +32,7 @@ def typed(value):
         return F32, number(F32, value)
     if isinstance(value, str):
         return STRING, text(value)
-    items = list(value)
+    items = value.tolist() if isinstance(value, np.ndarray) else list(value)
     kind = typed(items[0])[0] if items else U32
     kind = I32 if kind == U32 else kind
     body = b"".join(text(item) if kind == STRING else number(kind, item) for item in items)

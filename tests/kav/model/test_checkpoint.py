@@ -169,6 +169,26 @@ def test_nothing_of_a_folder_is_imported_rendered_or_unpickled(folder, tmp_path)
     assert not any("evil" in name for name in sys.modules)
 
 
+@pytest.mark.parametrize("number", [320, 2**31, 2**64 - 1, 10**30, -1, True, "1", [], None])
+def test_start_token_that_is_no_token_is_none(folder, number):
+    # An id of 2^64 - 1 was handed to the tokenizers library, which overflowed.
+    set_config(folder, bos_token_id=number)
+    model = kav.open_model(folder, device="cpu")
+    assert model.tokenizer.bos_id is None
+    assert model.encode("a").labels == ("a",)
+    with pytest.raises(ModelError, match="without a start token"):
+        model.encode("a", bos=True)
+
+
+def test_names_in_messages_are_cut_to_what_fits_on_a_screen(folder):
+    # A shard's name of 5,000 letters was repeated whole, and twice, in the sentence on screen.
+    (folder / "model.safetensors").unlink()
+    (folder / "model.safetensors.index.json").write_text(json.dumps({"weight_map": {"x": "x" * 5000}}))
+    with pytest.raises(ModelError) as caught:
+        kav.open_model(folder, device="cpu")
+    assert len(str(caught.value)) < 500
+
+
 def test_index_that_is_no_map_of_names_is_refused(folder):
     (folder / "model.safetensors").unlink()
     for listing in ([], {}, {"weight_map": []}, {"weight_map": {}}, {"weight_map": {"x": 1}}, {"weight_map": None}):
