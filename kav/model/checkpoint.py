@@ -68,7 +68,7 @@ class Checkpoint:
 
     def forecast(self, *, dtype: str = "float32", where: str = "cpu") -> Forecast:
         """Return how much memory opening it takes, and how much there is."""
-        return forecast_weights(self.tensors, self.config, dtype=dtype, where=where)
+        return forecast_weights(self.tensors, dtype=dtype, where=where)
 
 
 def open_model(source: str | Path, *, device: str = "auto", dtype: str = "float32", task: Task | None = None) -> Model:
@@ -241,5 +241,13 @@ def _folder_words(folder: Path, raw: Raw) -> Words | None:
     first = raw.get("bos_token_id")
     first = first[0] if isinstance(first, list) and first else first
     ours = raw.get("kav")
-    wanted = isinstance(ours, dict) and ours.get("prepend_bos") is True
+    wanted = (isinstance(ours, dict) and ours.get("prepend_bos") is True) or _adds_bos(folder)
     return Words(source, first if type(first) is int and first >= 0 else None, wanted)
+
+
+def _adds_bos(folder: Path) -> bool:
+    """Whether the folder's own tokenizer class puts a start token first, even if tokenizer.json itself does not."""
+    if not (folder / "tokenizer_config.json").is_file():
+        return False
+    settings = read_json(read_file(contained(folder, "tokenizer_config.json"), MAX_CONFIG), "tokenizer_config.json")
+    return isinstance(settings, dict) and settings.get("add_bos_token") is True

@@ -29,8 +29,8 @@ MAX_DIMS = 8
 READ = ("F32", "F16", "BF16")
 """Names of the dtypes that are read."""
 
-SIZES = {name: 4 for name in ("F32", "I32", "U32")} | {name: 2 for name in ("F16", "BF16", "I16", "U16")}
-SIZES |= {name: 8 for name in ("F64", "I64", "U64")} | {name: 1 for name in ("BOOL", "U8", "I8")}
+SIZES = dict.fromkeys(("F32", "I32", "U32"), 4) | dict.fromkeys(("F16", "BF16", "I16", "U16"), 2)
+SIZES |= dict.fromkeys(("F64", "I64", "U64"), 8) | dict.fromkeys(("BOOL", "U8", "I8"), 1)
 """Bytes per number of the dtypes that a file may hold; some files hold tables of masks or positions beside weights."""
 
 

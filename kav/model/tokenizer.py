@@ -37,8 +37,8 @@ class Tokens:
     ----------
     ids : tuple of int
     labels : tuple of str
-        Text without its leading space; "‹bos›" for the start token, "␣" for a blank alone, "<F0 9F>" for part of a
-        character.
+        Text without its leading space; "‹bos›" for the start token and "‹CLS›" for other special ones, "␣" for a blank
+        alone, "<F0 9F>" for part of a character.
     spans : tuple of (int, int)
         Where each token stands in the text, in characters; (0, 0) for what was added.
     exact : tuple of str
@@ -84,6 +84,12 @@ def shown(text: str) -> str:
     body = text[1:] if text.startswith(" ") and text.strip(" ") else text
     signs = body.translate(_SIGNS) if not body.strip() else body.translate({k: v for k, v in _SIGNS.items() if k != 32})
     return "".join(c if c.isprintable() else f"\\u{ord(c):04x}" for c in signs)
+
+
+def special_label(name: str) -> str:
+    """Return how a special token is written: "[CLS]", "<|im_start|>" and "</s>" as ‹CLS›, ‹im_start› and ‹/s›."""
+    inner = name[1:-1] if name[:1] + name[-1:] in ("<>", "[]") else name
+    return f"‹{shown(inner.strip('|') or name)}›"
 
 
 def tokens_from_ids(ids: tuple[int, ...], tokenizer: Tokenizer | None) -> Tokens:
@@ -134,9 +140,14 @@ class Tokenizer:
         return engine
 
     @cached_property
+    def _added(self) -> dict[int, str]:
+        """Tokens that stand beside the vocabulary: their names are their text, whatever the vocabulary's style."""
+        return {number: token.content for number, token in self._engine.get_added_tokens_decoder().items()}
+
+    @cached_property
     def _special(self) -> frozenset[int]:
-        added = json.loads(self.source).get("added_tokens") or []
-        return frozenset(item["id"] for item in added if item.get("special"))
+        added = self._engine.get_added_tokens_decoder()
+        return frozenset(number for number, token in added.items() if token.special)
 
     @cached_property
     def _style(self) -> str:
@@ -189,8 +200,8 @@ class Tokenizer:
         name = self._engine.id_to_token(token_id)
         if name is None:
             return f"#{token_id}".encode()
-        if token_id in self._special:
-            return str(name).encode()
+        if token_id in self._added:
+            return self._added[token_id].encode()
         if self._style == "bytes" and all(letter in self._letters for letter in name):
             return bytes(self._letters[letter] for letter in name)
         if self._style == "pieces":
@@ -204,6 +215,8 @@ class Tokenizer:
         if token_id == self.bos_id:
             return Token(BOS, json.dumps(self._engine.id_to_token(token_id) or BOS, ensure_ascii=False))
         text = written(self.spelled(token_id))
+        if token_id in self._special:
+            return Token(special_label(text), json.dumps(text, ensure_ascii=False))
         return Token(shown(text), json.dumps(text, ensure_ascii=False), text[:1].isalnum())
 
     def find(self, text: str) -> int:
@@ -216,6 +229,9 @@ class Tokenizer:
         """
         if text == BOS and self.bos_id is not None:
             return self.bos_id
+        for number in self._special if text.startswith("‹") else ():
+            if special_label(self._added[number]) == text:
+                return number
         letters = {byte: letter for letter, byte in self._letters.items()}
         for candidate in (f" {text}", text):
             raw = candidate.encode("utf-8", "replace")

@@ -30,8 +30,8 @@ def test_text_becomes_the_ids_of_its_own_tokenizer(model, case):
     reference, text, _ = case
     tokens = model.encode(text)
     assert tokens.ids == tuple(reference["ids"].tolist())
-    assert tokens.labels[0] == "[CLS]"
-    assert tokens.labels[-1] == "[SEP]"
+    assert tokens.labels[0] == "‹CLS›"
+    assert tokens.labels[-1] == "‹SEP›"
 
 
 def test_streams_agree_with_transformers(case):

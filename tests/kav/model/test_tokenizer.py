@@ -1,6 +1,8 @@
 """Labels a person can read, start tokens, and text that breaks tokenizers."""
 
 import json
+import shutil
+from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
@@ -8,8 +10,10 @@ from hypothesis import strategies as st
 
 import kav
 from kav.errors import ModelError
-from kav.model.tokenizer import Tokenizer, written
+from kav.model.tokenizer import Tokenizer, special_label, written
 from tests.kav.model_factory import tiny_model
+
+TINY = Path(__file__).resolve().parents[2] / "data" / "tiny"
 
 
 @pytest.fixture(scope="module")
@@ -160,3 +164,96 @@ def test_broken_tokenizer_file_is_a_model_error(source):
 def test_bytes_that_are_no_text_are_written_in_hexadecimal():
     assert written(b"a\xf0\x9f") == "a<F0 9F>"
     assert written(b"\xff\xc3\xa1") == "<FF>á"
+
+
+def pieces():
+    """A WordPiece vocabulary as BERT has it."""
+    names = ("[CLS]", "[SEP]", "[UNK]", "token", "##ization", "##s", "fox", ",")
+    spec = {
+        "version": "1.0",
+        "added_tokens": [
+            {"id": i, "content": names[i], "single_word": False, "lstrip": False, "rstrip": False, "normalized": False}
+            | {"special": True}
+            for i in range(3)
+        ],
+        "normalizer": {"type": "BertNormalizer", "clean_text": True, "handle_chinese_chars": True, "lowercase": True},
+        "pre_tokenizer": {"type": "BertPreTokenizer"},
+        "post_processor": {"type": "BertProcessing", "sep": ["[SEP]", 1], "cls": ["[CLS]", 0]},
+        "model": {
+            "type": "WordPiece",
+            "unk_token": "[UNK]",
+            "continuing_subword_prefix": "##",
+            "max_input_chars_per_word": 100,
+            "vocab": {name: i for i, name in enumerate(names)},
+        },
+        "truncation": {"direction": "Right", "max_length": 4, "strategy": "LongestFirst", "stride": 0},
+        "padding": {"strategy": {"Fixed": 6}, "direction": "Right", "pad_id": 2, "pad_type_id": 0, "pad_token": "[UNK]"}
+        | {"pad_to_multiple_of": None},
+    }
+    return Tokenizer(json.dumps(spec))
+
+
+def test_pieces_of_a_word_are_joined_without_their_mark():
+    tokens = pieces().encode("Tokenizations, fox")
+    assert tokens.labels == ("‹CLS›", "token", "ization", "s", ",", "fox", "‹SEP›")
+    assert tokens.joined == (False, False, True, True, False, False, False)
+    assert [exact for exact in tokens.exact if "#" in exact] == []
+
+
+def test_padding_and_truncation_that_a_file_asks_for_are_off():
+    assert len(pieces().encode("fox fox fox fox fox fox fox fox")) == 10
+    assert len(pieces().encode("fox")) == 3
+
+
+def test_special_tokens_are_marked_and_found_again():
+    assert pieces().find("‹SEP›") == 1
+    assert pieces().find("[SEP]") == 1
+    assert [special_label(name) for name in ("<|im_start|>", "</s>", "[MASK]", "<pad>", "x")] == [
+        "‹im_start›",
+        "‹/s›",
+        "‹MASK›",
+        "‹pad›",
+        "‹x›",
+    ]
+
+
+def test_added_tokens_are_their_own_text(model):
+    # Beside a byte-level vocabulary a token called "éé" is two letters, not the bytes that these letters stand for.
+    spec = json.loads(model.tokenizer.source)
+    token = {"single_word": False, "lstrip": False, "rstrip": False, "normalized": False, "special": False}
+    n = max(spec["model"]["vocab"].values()) + 1
+    spec["added_tokens"] += [{"id": n, "content": "éé", **token}, {"id": n + 1, "content": "   ", **token}]
+    tokenizer = Tokenizer(json.dumps(spec))
+    assert tokenizer.spelled(n) == "éé".encode()
+    assert tokenizer.spelled(n + 1) == b"   "
+    assert tokenizer.token(n + 1).label == "␣␣␣"
+
+
+def test_token_that_a_vocabulary_lacks_is_written_by_its_id(model):
+    assert model.tokenizer.token(10**6).label == "#1000000"
+
+
+def test_start_token_of_the_folders_own_tokenizer_class_is_put_first(tmp_path):
+    folder = tmp_path / "model"
+    shutil.copytree(TINY / "llama_gqa", folder)
+    plain = kav.open_model(folder, device="cpu").encode("red fox")
+    for adds in (True, False):
+        (folder / "tokenizer_config.json").write_text(json.dumps({"add_bos_token": adds}))
+        tokens = kav.open_model(folder, device="cpu").encode("red fox")
+        assert tokens.ids == (((0,) if adds else ()) + plain.ids)
+
+
+@pytest.mark.parametrize(
+    "broken",
+    [
+        {"type": "BPE", "vocab": {"a": 0, "b": 1}, "merges": ["a b"]},
+        {"type": "BPE", "vocab": {"a": 0, "b": 1}, "merges": [["a", "b"]], "dropout": 7.0},
+        {"type": "Unigram", "vocab": [], "unk_id": 3},
+        {"type": "WordLevel", "vocab": {}, "unk_token": "x"},
+    ],
+    ids=str,
+)
+def test_crafted_vocabulary_is_one_sentence_and_the_program_lives(broken):
+    # A merge whose result is not in the vocabulary aborted the loader (tokenizers#2094).
+    with pytest.raises(ModelError, match=r"tokenizer\.json must be one that can be"):
+        Tokenizer(json.dumps({"version": "1.0", "model": broken})).encode("ab")
