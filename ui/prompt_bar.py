@@ -19,7 +19,9 @@ from kav.views import prompt as view
 from kav.views.words import Label, number
 
 from .feed import Feed
+from .opening import Places
 from .session import Session
+from .token_search import TokenSearch
 from .widgets.chip import EditedChip
 from .widgets.combo import Combo
 from .widgets.icon_button import IconButton
@@ -29,6 +31,7 @@ from .widgets.prompt_edit import PromptEdit
 from .widgets.reading_line import PredictsLine
 from .widgets.rug import Rug
 from .widgets.segmented import Segmented
+from .widgets.start_chip import StartChip
 from .widgets.value_field import parse_number
 
 SCENES = {
@@ -43,12 +46,14 @@ class PromptBar(QWidget):
     """Follows the session like a panel does, and asks it to change."""
 
     undoRequested = Signal()
+    modelRequested = Signal(str)
 
     def __init__(self, session: Session, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.setObjectName("prompt.bar")
         self.session = session
         self.compact = False
+        self._places = Places()
         self._build_first_row()
         self._build_second_row()
         column = QVBoxLayout(self)
@@ -67,7 +72,7 @@ class PromptBar(QWidget):
 
     def _build_first_row(self) -> None:
         self.scene = Segmented(SCENES[False], self, name="prompt.scene", label="scene", tip="what the panels show")
-        self.model = Combo((), self, name="prompt.model", label="model", tip="the open model")
+        self.model = Combo((), self, name="prompt.model", label="model", tip="the open model, and those to switch to")
         self.samples = Combo(_sample_options(), self, name="prompt.samples", label="samples", tip="built-in samples")
         self.chip = EditedChip(self)
         self.head = Pill("Head", self, name="prompt.head", tip="layer.head; Ctrl+Up and Ctrl+Down step through all")
@@ -106,6 +111,9 @@ class PromptBar(QWidget):
 
     def _build_second_row(self) -> None:
         self.prompt = PromptEdit(self, name="prompt.text")
+        self.start = StartChip(self.prompt)
+        self.start.hide()
+        self.prompt.layout().insertWidget(1, self.start, 0, Qt.AlignmentFlag.AlignBottom)
         self.rug = Rug(self)
         self.predictions = PredictionsBar(self)
         self.predicts = PredictsLine(self)
@@ -128,7 +136,11 @@ class PromptBar(QWidget):
 
     def _wire(self) -> None:
         session = self.session
+        self._target_search = TokenSearch(self.target, session, "search.target")
+        self._foil_search = TokenSearch(self.foil, session, "search.foil")
         self.scene.changed.connect(session.set_scene)
+        self.model.changed.connect(self._on_model_changed)
+        self.start.clicked.connect(self._on_start_clicked)
         self.samples.changed.connect(self._on_samples_changed)
         self.chip.resetRequested.connect(session.clear_edits)
         self.chip.removeRequested.connect(self._on_chip_remove_requested)
@@ -185,10 +197,11 @@ class PromptBar(QWidget):
             pill.set_options(tokens)
             pill.set_value(result.labels[index], index)
         candidates = [(p.token, p.label.text) for p in result.predictions]
-        self.target.set_options(candidates)
+        self._target_search.set_candidates(candidates)
         self.target.set_value(result.target_label or "", result.target)
-        self.foil.set_options([(NO_FOIL, "none"), *candidates])
+        self._foil_search.set_candidates([(NO_FOIL, "none"), *candidates])
         self.foil.set_value(result.foil_label or "none", NO_FOIL if result.foil is None else result.foil)
+        self._update_start()
 
     def _draw_regression(self, result: view.Result) -> None:
         x = result.x
@@ -220,10 +233,33 @@ class PromptBar(QWidget):
     def _on_session_model_changed(self) -> None:
         model = self.session.model
         config = model.config
-        name = model.name if self.compact else f"{model.name}  ·  {config.n_layers} × {config.n_heads} heads"
-        self.model.set_options([(model.name, name)])
+        self._show_models()
+        why = "" if config.has_logits else f"{model.name} predicts no tokens: it has no output head"
+        for pill in (self.target, self.foil):
+            pill.set_available(why)
         heads = [(layer, head) for layer in range(config.n_layers) for head in range(config.n_heads)]
         self.head.set_options([(place, f"{place[0]}.{place[1]}") for place in heads])
+
+    def _show_models(self) -> None:
+        """The open model, then those to switch to."""
+        model = self.session.model
+        if model is None:
+            return
+        config, key = model.config, model.source or model.name
+        name = model.name if self.compact else f"{model.name}  ·  {config.n_layers} × {config.n_heads} heads"
+        others = {
+            place.source: place.name for place in (*self._places.recent, *self._places.bundled) if not place.problem
+        }
+        others.pop(key, None)
+        self.model.set_options([(key, name), *others.items()])
+        self.model.set_current(key)
+
+    def _update_start(self) -> None:
+        """Offer a start token where the model has one and the prompt has none."""
+        trace = self.session.trace
+        tokenizer = None if trace is None else trace.model.tokenizer
+        first = None if tokenizer is None else tokenizer.bos_id
+        self.start.setVisible(first is not None and trace.tokens.ids[0] != first)
 
     def _on_session_prompt_changed(self) -> None:
         self.prompt.set_text(self.session.prompt)
@@ -253,6 +289,18 @@ class PromptBar(QWidget):
         self._fit_right()
         if self.session.model is not None:
             self._on_session_model_changed()
+
+    def set_places(self, places: Places) -> None:
+        """Let the list of models hold these."""
+        self._places = places
+        self._show_models()
+
+    def _on_model_changed(self, source: str) -> None:
+        self._show_models()  # until the other one is whole, this one is open
+        self.modelRequested.emit(source)
+
+    def _on_start_clicked(self) -> None:
+        self.session.set_start_token(True)
 
     def _fit_right(self) -> None:
         self._predicted.setFixedWidth(PREDICTIONS_WIDTH[self.compact])

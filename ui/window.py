@@ -102,6 +102,8 @@ class Window(QMainWindow):
         self.open_menus = OpenMenus(self.session, self.opening, file, model, before=before)
         self.prompt_bar = PromptBar(self.session, top)
         self.prompt_bar.undoRequested.connect(self.session.undo_stack.undo)
+        self.prompt_bar.modelRequested.connect(self.opening.open)
+        self.opening.placesChanged.connect(self._on_opening_places_changed)
         column.addWidget(bar)
         column.addWidget(self.prompt_bar)
         self.setMenuWidget(top)
@@ -264,6 +266,9 @@ class Window(QMainWindow):
         self.engine.close()
         super().closeEvent(event)
         gc.unfreeze()
+
+    def _on_opening_places_changed(self) -> None:
+        self.prompt_bar.set_places(self.opening.places)
 
     def settled(self) -> bool:
         """Return whether nothing is running or waiting: what is drawn is the present state."""

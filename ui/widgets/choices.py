@@ -5,26 +5,27 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from PySide6.QtCore import QEvent, QObject, QPoint, QRectF, Qt, Signal
-from PySide6.QtGui import QKeyEvent, QPainter, QPaintEvent
+from PySide6.QtGui import QHideEvent, QKeyEvent, QPainter, QPaintEvent
 from PySide6.QtWidgets import QFrame, QLineEdit, QListWidget, QListWidgetItem, QVBoxLayout, QWidget
 
 from ..theme import current, font
 from .control import describe
 from .drawing import box, shown
 
-SHOWN = 200  # rows at once; a vocabulary has tens of thousands, and typing narrows it
+SHOWN = 1200  # rows at once: all heads of a model, not a vocabulary
 
 
 class Choices(QFrame):
     """A popup with a search line over a list. Arrows and Enter choose, Escape closes.
 
     `chosen` carries the key of a row; `typed` the text of the search line when Enter finds no row; `searched` follows
-    the typing, for owners that look rows up themselves.
+    the typing, for owners that look rows up themselves; `closed` comes when the list is gone, whatever the reason.
     """
 
     chosen = Signal(object)
     typed = Signal(str)
     searched = Signal(str)
+    closed = Signal()
 
     def __init__(self, parent: QWidget, *, label: str) -> None:
         super().__init__(parent, Qt.WindowType.Popup | Qt.WindowType.FramelessWindowHint)
@@ -93,6 +94,10 @@ class Choices(QFrame):
         else:
             self.hide()
             self.typed.emit(self.search.text().strip())
+
+    def hideEvent(self, event: QHideEvent) -> None:
+        super().hideEvent(event)
+        self.closed.emit()
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
         """Let the arrows move through the list while the search line has the keyboard."""

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from PySide6.QtCore import QRectF, QSignalBlocker, QSize, Qt, Signal
+from PySide6.QtCore import QPoint, QRectF, QSignalBlocker, QSize, Qt, Signal
 from PySide6.QtGui import QFontMetricsF, QPainter, QPaintEvent, QWheelEvent
 from PySide6.QtWidgets import QComboBox, QSizePolicy, QStyledItemDelegate, QWidget
 
 from ..theme import current, font
+from .choices import Choices
 from .control import describe, set_available
 from .drawing import baseline, box, draw_text, focus_ring, shown, text_width
 from .icon_button import paint_icon
 
 HEIGHT, PADDING, ARROW = 26, 10, 13
+SEARCHED_FROM = 24  # so many options are opened as a list that typing narrows
 
 
 class Combo(QComboBox):
@@ -42,6 +44,8 @@ class Combo(QComboBox):
         self.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
         self.setItemDelegate(QStyledItemDelegate(self))  # the default one ignores the style sheet
         self.activated.connect(self._on_self_activated)
+        self._choices = Choices(self, label=label)
+        self._choices.chosen.connect(self._on_choices_chosen)
         self.set_options(options)
 
     def set_options(self, options: Sequence[tuple[object, str]]) -> None:
@@ -78,6 +82,23 @@ class Combo(QComboBox):
 
     def _on_self_activated(self, index: int) -> None:
         self.changed.emit(self.itemData(index))
+
+    def _on_choices_chosen(self, key: object) -> None:
+        self.set_current(key)
+        self.changed.emit(key)
+
+    def showPopup(self) -> None:
+        """Open the list; a long one can be searched."""
+        if self.count() < SEARCHED_FROM:
+            super().showPopup()
+            return
+        self._choices.set_options([(self.itemData(i), self.itemText(i)) for i in range(self.count())])
+        self._choices.open_at(self.mapToGlobal(QPoint(0, self.height() + 2)), self.width(), self.current())
+
+    def hidePopup(self) -> None:
+        """Close the list."""
+        self._choices.hide()
+        super().hidePopup()
 
     def sizeHint(self) -> QSize:
         texts = [self.itemText(i) for i in range(min(self.count(), 64))]

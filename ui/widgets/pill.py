@@ -25,12 +25,14 @@ _TINTS = {"query": "qtint", "key": "ktint", "target": "ttint"}
 class Pill(Control):
     """Caption, mark, value and a chevron; a click, Enter, Space or Down opens the list.
 
-    `activated` carries the key of the chosen row; `typed` a text that matches no row; `searched` follows the typing.
+    `activated` carries the key of the chosen row; `typed` a text that matches no row; `searched` follows the typing;
+    `closed` says that the list is gone.
     """
 
     activated = Signal(object)
     typed = Signal(str)
     searched = Signal(str)
+    closed = Signal()
 
     def __init__(
         self, caption: str, parent: QWidget | None = None, *, role: str = "", name: str = "", tip: str = ""
@@ -45,6 +47,7 @@ class Pill(Control):
         self._choices.chosen.connect(self.activated)
         self._choices.typed.connect(self.typed)
         self._choices.searched.connect(self.searched)
+        self._choices.closed.connect(self.closed)
         self.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Fixed)
 
     def set_value(self, value: Label | str, key: object = None) -> None:
