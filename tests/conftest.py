@@ -13,10 +13,14 @@ from typing import Any
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # as kav.cli does, before NumPy is imported
 os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
 
+import hypothesis
 import numpy as np
 import pytest
 
 from kav.arrays import probe, to_host
+
+hypothesis.settings.register_profile("kav", deadline=None)  # machines are shared and noisy: no test asserts a time
+hypothesis.settings.load_profile("kav")
 
 
 @dataclass(frozen=True)
