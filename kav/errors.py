@@ -24,5 +24,9 @@ class ModelError(KavError):
     """A model folder or file that cannot be opened, run or edited as asked."""
 
 
+class NoOutputMatrixError(ModelError):
+    """A checkpoint says that it has an output matrix of its own, and has none: the embedding may be used instead."""
+
+
 class Cancelled(Exception):  # noqa: N818 - a signal to unwind, not a fault
     """Raised inside a computation whose answer nobody waits for any more."""

@@ -7,7 +7,7 @@ before anything is read: see `kav.model.files`, `kav.model.tensors`, `kav.model.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from kav.arrays import probe, to_device
@@ -24,7 +24,7 @@ from kav.model.gguf_words import UnknownWordsError, start_token, tokenizer_json
 from kav.model.model import Model
 from kav.model.tensors import Folder
 from kav.model.tokenizer import Tokenizer
-from kav.model.tokenizer_trial import Trial
+from kav.model.tokenizer_trial import Trial, check_tables
 from kav.model.weights import Reader, Tensors
 from kav.paths import resource
 from kav.task import Task
@@ -71,7 +71,14 @@ class Checkpoint:
         return forecast_weights(self.tensors, dtype=dtype, where=where)
 
 
-def open_model(source: str | Path, *, device: str = "auto", dtype: str = "float32", task: Task | None = None) -> Model:
+def open_model(
+    source: str | Path,
+    *,
+    device: str = "auto",
+    dtype: str = "float32",
+    tied: bool = False,
+    task: Task | None = None,
+) -> Model:
     """Return a model that is ready to run.
 
     Parameters
@@ -82,18 +89,22 @@ def open_model(source: str | Path, *, device: str = "auto", dtype: str = "float3
         "cpu", "cuda" or "cuda:N"; "auto" takes a GPU that works, else the CPU.
     dtype : str
         "float32" or "float64": what weights are held and computed in.
+    tied : bool
+        True uses the embedding as the output matrix, whatever the checkpoint says, and the model's name says so. The
+        way out where a checkpoint says that it has an output matrix and has none.
     task : Task or None
         Reports after every layer.
 
     Raises
     ------
     ModelError
-        If the source cannot be opened as a model of a known family, for whatever reason.
+        If the source cannot be opened as a model of a known family, for whatever reason; a `NoOutputMatrixError` if
+        only the output matrix is missing.
     """
     if dtype not in ("float32", "float64"):
         raise ModelError(f'dtype must be "float32" or "float64", got {dtype!r}')
     where = _device(device)
-    found = checkpoint(source)
+    found = _with_embedding(checkpoint(source)) if tied else checkpoint(source)
     needed = found.forecast(dtype=dtype, where=where)
     if not needed.fits:
         raise ModelError(
@@ -112,6 +123,15 @@ def open_model(source: str | Path, *, device: str = "auto", dtype: str = "float3
         trial.finish()
     notes += tuple(f"weights must be finite, got {n:,} that are not in {name}" for name, n in reader.not_finite.items())
     return Model(config, weights, where, found.name, _tokenizer(words, config.d_vocab), str(source), notes)
+
+
+def _with_embedding(found: Checkpoint) -> Checkpoint:
+    """The same checkpoint read with the embedding as its output matrix, and a name that says so."""
+    if found.config.tied:
+        return found
+    raw = {**found.raw, "tie_word_embeddings": True}
+    name = f"{found.name} (output matrix: the embedding)"
+    return replace(found, name=name, raw=raw, config=replace(found.config, tied=True))
 
 
 def _words(found: Checkpoint) -> tuple[Words | None, tuple[str, ...]]:
@@ -238,6 +258,7 @@ def _folder_words(folder: Path, raw: Raw) -> Words | None:
     spec = read_json(source, "tokenizer.json")
     if not isinstance(spec, dict):
         raise ModelError(f"tokenizer.json must hold an object, got {type(spec).__name__}")
+    check_tables(spec)
     first = raw.get("bos_token_id")
     first = first[0] if isinstance(first, list) and first else first
     ours = raw.get("kav")

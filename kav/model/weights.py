@@ -11,13 +11,15 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 import numpy as np
+from array_api_compat import is_numpy_array
 
-from kav.arrays import Array
-from kav.errors import ModelError
+from kav.arrays import Array, namespace
+from kav.errors import ModelError, NoOutputMatrixError
 from kav.model.config import Block, Config, Dense, Mlp, Norm, Weights
 from kav.model.family import Family
 from kav.model.family_config import Raw, holds
 from kav.task import Task
+from kav.threads import each, n_workers
 
 Put = Callable[[np.ndarray], Array]
 """Brings a host array to the model's device and dtype."""
@@ -142,10 +144,8 @@ class Reader:
 
     def _refuse_missing(self, name: str) -> None:
         if name == f"{self.family.names.unembed}.weight":
-            raise ModelError(
-                f"the output matrix {name} must be in the file, got none",
-                'set "tie_word_embeddings": true in config.json to use the embedding instead',
-            )
+            hint = "open it with the embedding instead: tied=True"
+            raise NoOutputMatrixError(f"the output matrix {name} must be in the file, got none", hint)
         raise ModelError(f"tensor {name} must be in the file, got none", "is it a checkpoint of this family?")
 
     def read(self, name: str) -> np.ndarray:
@@ -168,18 +168,20 @@ class Reader:
     def weights(self, put: Put, task: Task | None) -> tuple[Config, Weights]:
         """All weights on the device, and the config with what only the weights can tell."""
         c, names = self.config, self.family.names
-        embedding = self.read(f"{names.embed}.weight")
-        blocks = []
-        for layer in range(c.n_layers):
-            blocks.append(self.block(layer, put))
+        W_E = put(self.read(f"{names.embed}.weight"))
+        blocks: list[Block] = []
+        while len(blocks) < c.n_layers:  # as many layers at a time as there are threads
+            some = range(len(blocks), min(c.n_layers, len(blocks) + n_workers()))
+            blocks += each(lambda layer: self.block(layer, put), some, shared=is_numpy_array(W_E))
             if task is not None:
-                task.report((layer + 1) / c.n_layers, f"layer {layer + 1} of {c.n_layers}")
+                for layer in some:
+                    task.report((layer + 1) / c.n_layers, f"layer {layer + 1} of {c.n_layers}")
         weights = Weights(
-            W_E=put(embedding),
+            W_E=W_E,
             blocks=tuple(blocks),
             W_pos=_maybe(self.positions(), put),
             norm_embed=self.norm(names.norm_embed, put),
-            **self.head(embedding, put),
+            **self.head(W_E, put),
         )
         silent = all(block.mlp is None for block in blocks)
         c = replace(c, has_logits=not self.headless)
@@ -193,7 +195,7 @@ class Reader:
         table = self.read(f"{names.positions}.weight")
         return table + self.read(f"{names.types}.weight")[0, :] if names.types else table
 
-    def head(self, embedding: np.ndarray, put: Put) -> dict[str, Any]:
+    def head(self, W_E: Array, put: Put) -> dict[str, Any]:
         """The fields of `Weights` between the last layer and the logits."""
         names = self.family.names
         if self.headless:
@@ -201,9 +203,11 @@ class Reader:
         dense = None
         if names.dense:
             dense = Dense(put(np.ascontiguousarray(self.matrix(names.dense))), put(self.read(f"{names.dense}.bias")))
+        # Turned over as a view: a copy of the largest matrix would cost time and memory and make no product faster.
+        rows = W_E if self.config.tied else put(self.read(f"{names.unembed}.weight"))  # (d_vocab, d_model)
         return {
             "norm_final": self.norm(names.norm_final, put),
-            "W_U": put(embedding.T if self.config.tied else self.read(f"{names.unembed}.weight").T),
+            "W_U": namespace(rows).matrix_transpose(rows),
             "b_U": put(self.read(self.family.unembed_bias)) if self.family.unembed_bias else None,
             "dense": dense,
         }

@@ -164,7 +164,7 @@ def test_nothing_of_a_folder_is_imported_rendered_or_unpickled(folder, tmp_path)
     model = kav.open_model(folder, device="cpu")
     model.encode("Hello")
     read = {Path(name).name for name in seen() if Path(name).parent == folder}
-    assert read == {"config.json", "model.safetensors", "tokenizer.json"}
+    assert read == {"config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json"}
     assert not canary.exists()
     assert not any("evil" in name for name in sys.modules)
 

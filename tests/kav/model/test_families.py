@@ -13,7 +13,7 @@ import pytest
 from safetensors.numpy import load_file, save_file
 
 import kav
-from kav.errors import KavError, ModelError
+from kav.errors import KavError, ModelError, NoOutputMatrixError
 from kav.model.edits import ScaleHead
 from kav.model.families import FAMILIES
 from kav.model.layers import normalise, raw_logits
@@ -254,3 +254,16 @@ def test_settings_at_their_neutral_values_change_nothing(name, tmp_path):
     model, tokens, _ = opened(name)
     again = kav.open_model(with_config(name, tmp_path, **neutral), device="cpu")
     np.testing.assert_array_equal(kav.run(again, tokens).logits(), kav.run(model, tokens).logits())
+
+
+def test_missing_output_matrix_leaves_the_choice_to_the_user(tmp_path):
+    # A config that says "untied" over a file without output matrix gave random logits (Qwen3-VL-Embedding#89).
+    folder = with_config("llama_gqa", tmp_path)
+    with_tensors(folder, lambda tensors: tensors.pop("lm_head.weight"))
+    with pytest.raises(NoOutputMatrixError, match=r"output matrix lm_head.weight must be in the file, got none"):
+        kav.open_model(folder, device="cpu")
+    model = kav.open_model(folder, device="cpu", tied=True)
+    np.testing.assert_array_equal(model.weights.W_U, model.weights.W_E.T)
+    assert model.name == "llama_gqa (output matrix: the embedding)"
+    assert model.config.tied
+    assert kav.open_model(TINY / "gpt2", device="cpu", tied=True).name == "gpt2"
