@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from kav.arrays import device_memory
-from kav.model.config import Config
 from kav.model.weights import Tensors
 
 
@@ -43,23 +42,21 @@ class Forecast:
         return self.share <= 1
 
 
-def forecast_weights(tensors: Tensors, config: Config, *, dtype: str, where: str) -> Forecast:
+def forecast_weights(tensors: Tensors, *, dtype: str, where: str) -> Forecast:
     """Return what a checkpoint's tensors take once they are opened.
 
     Parameters
     ----------
     tensors : Tensors
-    config : Config
     dtype : str
         "float32" or "float64".
     where : str
         Device of the weights.
     """
     sizes = [math.prod(tensors.shape(name)) for name in tensors.names]
-    n_numbers = sum(sizes) + (config.d_vocab * config.d_model if config.tied else 0)  # W_U turned over, beside W_E
     size = 8 if dtype == "float64" else 4
     passing = 3 * 4 * max(sizes, default=0) if where == "cpu" else 0  # a tensor on its way: bytes, numbers, turned
-    return Forecast(n_numbers * size + passing, free_memory() if where == "cpu" else device_memory(where), where)
+    return Forecast(sum(sizes) * size + passing, free_memory() if where == "cpu" else device_memory(where), where)
 
 
 def free_memory() -> int | None:

@@ -6,10 +6,12 @@ for ever on a few letters. A child with limits reads it and encodes a few texts 
 
 from __future__ import annotations
 
+import base64
 import subprocess
 import sys
 import threading
 from functools import lru_cache
+from typing import Any
 
 from kav.errors import ModelError
 
@@ -45,6 +47,40 @@ except BaseException as error:
     sys.stderr.write("got: " + str(error)[:300])
     sys.exit(3)
 """
+
+
+def check_tables(spec: Any) -> None:
+    """Refuse tables of characters whose length does not fit what they hold: their reader would believe it.
+
+    Parameters
+    ----------
+    spec : parsed JSON
+        What tokenizer.json holds, or a part of it.
+
+    Raises
+    ------
+    ModelError
+        If a ``precompiled_charsmap`` is broken.
+    """
+    level = [spec]
+    while level:  # as deep as `kav.model.files.read_json` lets it be
+        for outer in level:
+            if isinstance(outer, dict) and "precompiled_charsmap" in outer:
+                _check_table(outer["precompiled_charsmap"])
+        inner = [outer.values() if isinstance(outer, dict) else outer for outer in level]
+        level = [item for items in inner for item in items if isinstance(item, dict | list)]
+
+
+def _check_table(text: Any) -> None:
+    try:
+        raw = base64.b64decode(text, validate=True) if isinstance(text, str) else b""
+    except ValueError:
+        raw = b""
+    n_bytes = int.from_bytes(raw[:4], "little")  # of the trie; the texts that it points to follow
+    if len(raw) < 8 or n_bytes % 4 or not 4 <= n_bytes <= len(raw) - 4:
+        raise ModelError(
+            f"precompiled_charsmap must hold a table of the length it says, got {n_bytes:,} of {len(raw):,}"
+        )
 
 
 class Trial:

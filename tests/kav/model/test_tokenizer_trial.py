@@ -8,7 +8,7 @@ import pytest
 import kav
 from kav.errors import ModelError
 from kav.model import tokenizer_trial
-from kav.model.tokenizer_trial import Trial, verdict
+from kav.model.tokenizer_trial import Trial, check_tables, verdict
 
 TINY = Path(__file__).resolve().parents[2] / "data" / "tiny"
 WHOLE = json.loads((TINY / "llama_gqa" / "tokenizer.json").read_text())
@@ -43,6 +43,17 @@ def test_reader_that_dies_is_a_sentence(monkeypatch):
     monkeypatch.setattr(tokenizer_trial, "_CHILD", "import time; time.sleep(60)")
     monkeypatch.setattr(tokenizer_trial, "PATIENCE", 0.2)
     assert verdict(b"2") == "got no answer within 0.2 seconds"
+
+
+@pytest.mark.parametrize(
+    "table", ["", "AAAA", "?", 3, None, "/////w" + "A" * 10 + "==", "BQAAAAAAAAAA", "CAAAAAAAAAAA"]
+)
+def test_table_of_characters_that_lies_about_its_length_is_refused(table):
+    # A length of 4 GB in a table of a few bytes was allocated by the library, which aborts the process without it.
+    normalizer = {"type": "Sequence", "normalizers": [{"type": "Precompiled", "precompiled_charsmap": table}]}
+    with pytest.raises(ModelError, match="precompiled_charsmap must hold a table of the length it says"):
+        check_tables(WHOLE | {"normalizer": normalizer})
+    check_tables(WHOLE | {"normalizer": {"type": "Precompiled", "precompiled_charsmap": "BAAAAAAAAAAA"}})
 
 
 def test_hostile_tokenizer_keeps_its_folder_closed(tmp_path):
