@@ -259,7 +259,6 @@ def _folder_words(folder: Path, raw: Raw) -> Words | None:
     if not isinstance(spec, dict):
         raise ModelError(f"tokenizer.json must hold an object, got {type(spec).__name__}")
     check_tables(spec)
-    check_tables(spec)
     first = raw.get("bos_token_id")
     first = first[0] if isinstance(first, list) and first else first
     ours = raw.get("kav")

@@ -14,7 +14,7 @@ import numpy as np
 from array_api_compat import is_numpy_array
 
 from kav.arrays import Array, namespace
-from kav.errors import ModelError
+from kav.errors import ModelError, NoOutputMatrixError
 from kav.model.config import Block, Config, Dense, Mlp, Norm, Weights
 from kav.model.family import Family
 from kav.model.family_config import Raw, holds
