@@ -7,6 +7,7 @@ mapped file that shrinks kills the process), and is compared before each read wi
 from __future__ import annotations
 
 import json
+import math
 import os
 import stat
 from pathlib import Path
@@ -20,7 +21,7 @@ CHANGED = "open the model again"
 
 
 def read_json(raw: bytes, what: str) -> Any:
-    """Return parsed JSON, refusing duplicate keys, NaN or Infinity, and deep nesting.
+    """Return parsed JSON, refusing duplicate keys, numbers that are not finite or beyond 64 bits, and deep nesting.
 
     Raises
     ------
@@ -37,8 +38,18 @@ def read_json(raw: bytes, what: str) -> Any:
     def refuse(name: str) -> Any:
         raise ValueError(f"{name} is not a number")
 
+    def whole(text: str) -> int:
+        if len(text) > 21 or not -(1 << 63) <= int(text) < 1 << 64:
+            raise ValueError(f"a whole number must fit in 64 bits, not {text[:40]}")
+        return int(text)
+
+    def real(text: str) -> float:
+        if not math.isfinite(float(text)):
+            raise ValueError(f"{text[:40]} is not a number that can be computed with")
+        return float(text)
+
     try:
-        found = json.loads(raw, object_pairs_hook=once, parse_constant=refuse)
+        found = json.loads(raw, object_pairs_hook=once, parse_constant=refuse, parse_int=whole, parse_float=real)
     except (ValueError, RecursionError) as error:
         raise ModelError(f"{what} must be JSON without duplicate keys, got: {str(error)[:200]}") from error
     level = [found]

@@ -82,6 +82,8 @@ def _yarn(spec: Spec, theta: np.ndarray, n_ctx: int, old: float) -> dict[str, An
     """As `_llama3`, on a ramp over pairs, and with longer vectors (Peng et al. 2023, eqs. 17, 20 to 22)."""
     factor = _number(spec.get("factor") or n_ctx / old, "factor")
     base = theta[1] ** -len(theta) if len(theta) > 1 else math.e
+    if not base > 1:  # all pairs turn alike, and there is no ramp between the fast and the slow ones
+        raise ModelError(f"rope_theta must be > 1 with rope_type yarn, got {base:.3g}")
 
     def pair(turns: float) -> float:
         """Which pair, not rounded, turns so often within the old context."""

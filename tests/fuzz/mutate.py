@@ -3,6 +3,7 @@
 Every mutator takes a random generator and gives the files of a model folder, or one GGUF file, as bytes.
 """
 
+import copy
 import json
 import struct
 
@@ -53,7 +54,7 @@ def near(rng, value):
         for _ in range(rng.choice((1, 5, 31, 40))):
             nested = [nested] if rng.random() < 0.5 else {"x": nested}
         return nested
-    return rng.choice(NUMBERS if rng.random() < 0.6 else OTHERS)
+    return copy.deepcopy(rng.choice(NUMBERS if rng.random() < 0.6 else OTHERS))
 
 
 def spoil(rng, value):

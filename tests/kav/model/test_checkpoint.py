@@ -237,6 +237,8 @@ def test_folder_without_tokenizer_opens_with_ids_for_labels(folder):
         ({"model_type": ...}, "model_type must be one of"),
         ({"hidden_act": "wavy"}, "hidden_act must be one of .*silu.*, got 'wavy'"),
         ({"rope_parameters": {"rope_type": "spiral"}}, "rope_type must be one of default, .*llama3.*, got 'spiral'"),
+        ({"rope_parameters": {"rope_type": "yarn", "rope_theta": 1.0, "factor": 2.0}}, "rope_theta must be > 1 with"),
+        ({"rms_norm_eps": 10**400}, "a whole number must fit in 64 bits"),
         ({"rope_parameters": {"rope_theta": -1.0}}, "rope_theta must be a number > 0, got -1.0"),
         ({"num_hidden_layers": 0}, "num_hidden_layers must be a whole number in 1..1024, got 0"),
         ({"num_hidden_layers": True}, "num_hidden_layers must be a whole number in 1..1024, got True"),

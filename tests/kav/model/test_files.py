@@ -34,6 +34,16 @@ def test_json_nested_deeper_than_the_limit_is_refused():
             read_json(b"[" * depth + b"]" * depth, "a.json")
 
 
+@pytest.mark.parametrize(
+    "number", ["1e999", "-1e999", "NaN", "Infinity", str(2**64), str(-(2**63) - 1), "1" * 400, "9" * 5000]
+)
+def test_numbers_that_nothing_can_compute_with_are_refused(number):
+    # A whole number of 400 digits in a config overflowed where it was turned into a float.
+    with pytest.raises(ModelError, match=r"a\.json must be JSON"):
+        read_json(f'{{"x": [{number}]}}'.encode(), "a.json")
+    assert read_json(f"[{2**64 - 1}, {-(2**63)}, 1e308, -0.0]".encode(), "a.json") == [2**64 - 1, -(2**63), 1e308, 0]
+
+
 def test_pipe_in_place_of_a_file_is_refused_without_waiting(tmp_path):
     os.mkfifo(tmp_path / "a.json")
     with pytest.raises(ModelError, match=r"a\.json must be a file, got something else"):
