@@ -1,11 +1,13 @@
 """Norms, rotations and activations at numbers worked out by hand."""
 
+import math
+
 import numpy as np
 import pytest
 
-from kav.model.activations import ACTIVATIONS
+from kav.model.activations import ACTIVATIONS, erf, opening
 from kav.model.config import Norm
-from kav.model.layers import Rotary, frequencies, normalise, rotary, rotate
+from kav.model.layers import Rotary, cap, normalise, rotary, rotate
 from tests.kav.model import plain
 from tests.kav.model_factory import tiny_model
 
@@ -54,15 +56,26 @@ def test_rotation_leaves_what_is_beyond_the_rotated_part(xp):
     assert xp.get(rotate(x, table)).tolist() == [[-1, 0, 2, 3, 4, 5, 6, 7]]
 
 
-def test_long_context_scaling_slows_slow_pairs_only():
-    from dataclasses import replace
+def test_error_function_is_exact_to_rounding(xp):
+    x = np.linspace(-7, 7, 2001)
+    exact = np.array([math.erf(value) for value in x])
+    np.testing.assert_allclose(xp.get(erf(xp.put(x))), exact, atol=1e-14)
+    np.testing.assert_allclose(xp.get(erf(xp.put(x, "float32"))), exact, atol=2e-7)
+    assert xp.get(erf(xp.put([-1e30, 1e30]))).tolist() == [-1, 1]
 
-    plain_config = replace(config(d_head=32), rotary_base=500000.0)
-    scaled = frequencies(replace(plain_config, rotary_scaling=(8.0, 1.0, 4.0, 64.0)))
-    ratio = scaled / frequencies(plain_config)
-    assert ratio[0] == 1
-    assert ratio[-1] == pytest.approx(1 / 8)
-    assert (np.diff(ratio) <= 1e-12).all()
+
+def test_soft_cap_keeps_small_numbers_and_holds_large_ones(xp):
+    # Capped logits of 60, 30 and 0 with cap 30 (TransformerLens#828); by hand.
+    np.testing.assert_allclose(xp.get(cap(xp.put([60.0, 30.0, 0.0]), 30.0)), [28.9208, 22.8478, 0], atol=5e-5)
+    assert xp.get(cap(xp.put([60.0]), 0.0)).tolist() == [60]
+
+
+@pytest.mark.parametrize("name", sorted(ACTIVATIONS))
+def test_what_an_activation_lets_through_is_it_over_its_input(xp, name):
+    x = np.array([-3.0, -0.5, 0.0, 1e-9, 0.5, 3.0])
+    let = xp.get(opening(name, xp.put(x)))
+    np.testing.assert_allclose(let * x, plain.act(name, x), atol=1e-12)
+    assert np.isfinite(let).all()
 
 
 @pytest.mark.parametrize("name", sorted(ACTIVATIONS))

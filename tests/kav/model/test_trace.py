@@ -13,14 +13,12 @@ from kav.model.edits import MaskKeys, MoveQuery, ScaleEdge, ScaleHead, ScaleMlp,
 from kav.model.trace import run
 from kav.task import Task
 from tests.kav.model import plain
-from tests.kav.model_factory import some_ids, tiny_model
+from tests.kav.model_factory import FAMILY_FEATURES, some_ids, tiny_model
 
-SHAPES = {
-    "llama-like": {},
-    "gpt2-like": {"norm": "layer", "position": "learned", "activation": "gelu_tanh", "gated": False, "n_kv_heads": 4},
+SHAPES = dict(FAMILY_FEATURES) | {
     "relu, partly grouped": {"activation": "relu", "n_heads": 6, "n_kv_heads": 3, "biases": False},
-    "attention only": {"attention_only": True, "n_layers": 3},
-    "bidirectional": {"causal": False, "norm": "layer", "position": "learned"},
+    "attention only, three layers": {"attention_only": True, "n_layers": 3},
+    "bidirectional, learned": {"causal": False, "norm": "layer", "position": "learned"},
 }
 EDITS = (
     ScaleHead(0, 1, 0.3),
@@ -32,8 +30,8 @@ EDITS = (
     ScaleEdge(1, 2, 1, -1.0, query=4),
     MaskKeys(0, 2, (0, 3)),
     MaskKeys(1, 1, (1,), (4, -1)),
-    SetScore(0, 3, 5, 2, 1.5),
-    SetScore(1, 0, -1, 0, -2.0),
+    SetScore(0, 3, 5, 4, 1.5),
+    SetScore(1, 0, -1, 5, -2.0),
     SetTemperature(0, 0, 2.5),
     SetTemperature(1, 3, 0.0),
     MoveQuery(0, 0, 4, 1, 0.6),
@@ -79,10 +77,11 @@ def test_attention_in_small_blocks_equals_attention_in_one(xp, monkeypatch):
 edit_choice = st.lists(st.sampled_from(EDITS), max_size=4).map(tuple)
 
 
-@settings(max_examples=40, deadline=None)
+@pytest.mark.parametrize("name", ["llama", "gpt_neox", "qwen3", "gemma2", "olmo2", "bert"])
+@settings(max_examples=15, deadline=None)
 @given(before=edit_choice, after=edit_choice, n_same=st.integers(0, 9), n=st.integers(6, 9), n_base=st.integers(6, 9))
-def test_run_on_a_base_equals_run_from_scratch(before, after, n_same, n, n_base):
-    model = tiny_model(dtype="float64")
+def test_run_on_a_base_equals_run_from_scratch(name, before, after, n_same, n, n_base):
+    model = tiny_model(dtype="float64", **FAMILY_FEATURES[name])
     ids, others = some_ids(n, seed=1), some_ids(n_base, seed=2)
     base = run(model, model.tokens((*ids[:n_same], *others)[:n_base]), before)
     fresh, reused = run(model, model.tokens(ids), after), run(model, model.tokens(ids), after, base=base)
