@@ -96,3 +96,11 @@ def test_every_edit_is_frozen_and_hashable():
         assert kind.__dataclass_params__.frozen
         assert dataclasses.is_dataclass(kind)
     assert len({ScaleHead(0, 1, 0.5), ScaleHead(0, 1, 0.5), ScaleMlp(0, 0.5)}) == 2
+
+
+def test_score_that_a_window_hides_cannot_be_set():
+    config = tiny_model(windows=(3, 0)).config
+    for edit in (SetScore(0, 1, 5, 3, 1.0), SetScore(1, 1, 5, 0, 1.0)):
+        assert resolve((edit,), config, 6) == (edit,)
+    with pytest.raises(ModelError, match="SetScore must name a visible cell, got query 5, key 2"):
+        resolve((SetScore(0, 1, 5, 2, 1.0),), config, 6)

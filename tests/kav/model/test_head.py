@@ -5,9 +5,9 @@ import pytest
 
 from kav.errors import KavError
 from kav.model.edits import MaskKeys, MoveQuery, ScaleHead, ScaleMlp, SetScore, SetTemperature
-from kav.model.head import contribution, head_smoother, heads_output, mlp_output, query_direction, slopes
+from kav.model.head import contribution, curve, head_smoother, heads_output, mlp_output, query_direction, slopes
 from kav.model.trace import run
-from tests.kav.model_factory import some_ids, tiny_model
+from tests.kav.model_factory import FAMILY_FEATURES, some_ids, tiny_model
 
 
 def traced(xp, edits=()):
@@ -34,6 +34,29 @@ def test_curve_along_a_query_direction_is_what_moving_the_query_does(xp, towards
     curve = head_smoother(trace, 1, 2, y).curve(5, slopes(trace, 1, 2, direction, query=5), xp.put(t, "float64"))
     moved = [run(trace.model, trace.tokens, (*others, MoveQuery(1, 2, 5, towards, value))) for value in t]
     np.testing.assert_allclose(xp.get(curve), [xp.get(m.layers[1].z)[2, 5, 3] for m in moved], atol=1e-10)
+
+
+@pytest.mark.parametrize("name", FAMILY_FEATURES)
+def test_curve_is_the_head_with_its_query_moved_whatever_the_family(xp, name):
+    model = tiny_model(xp, dtype="float64", **FAMILY_FEATURES[name])
+    others, t = (SetTemperature(1, 2, 0.8), SetScore(1, 2, 5, 4, 0.7)), (0.0, 0.5, 1.0, 2.0)
+    trace = run(model, model.tokens(some_ids(8)), others)
+    direction = query_direction(trace, 1, 2, 5, 1)
+    responses = trace.layers[1].v[model.config.kv_head(2), :, 3]
+    found = curve(trace, 1, 2, direction, query=5, responses=responses, t=xp.put(t, "float64"))
+    moved = [run(model, trace.tokens, (*others, MoveQuery(1, 2, 5, 1, value))) for value in t]
+    np.testing.assert_allclose(xp.get(found), [xp.get(m.layers[1].z)[2, 5, 3] for m in moved], atol=1e-10)
+
+
+def test_slope_of_a_capped_score_is_its_difference_quotient():
+    model, step = tiny_model(dtype="float64", **FAMILY_FEATURES["gemma2"]), 1e-6
+    trace = run(model, model.tokens(some_ids(8)))
+    direction = query_direction(trace, 1, 2, 6, 3)
+    ends = [run(model, trace.tokens, (MoveQuery(1, 2, 6, 3, t),)).scores(1, 2)[6, :7] for t in (-step, step)]
+    found = slopes(trace, 1, 2, direction, query=6)[:7]
+    np.testing.assert_allclose(found, (ends[1] - ends[0]) / (2 * step), atol=1e-8)
+    with pytest.raises(KavError, match="query must be given where scores are capped"):
+        slopes(trace, 1, 2, direction)
 
 
 def test_query_direction_does_not_depend_on_how_far_the_query_has_moved(xp):
