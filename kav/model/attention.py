@@ -18,10 +18,10 @@ import numpy as np
 from array_api_compat import is_numpy_array
 
 from kav import smoother
-from kav.arrays import Array, like, namespace
+from kav.arrays import Array, indices, like, namespace
 from kav.model.config import Block, Config
 from kav.model.edits import Edit, MaskKeys, MoveQuery, ScaleEdge, ScaleHead, SetScore, SetTemperature
-from kav.model.layers import Rotary, cap, normalise_heads, rotate, visible
+from kav.model.layers import Rotary, cap, normalise_heads, rotate, sees, visible
 from kav.threads import blocks, each, worth
 
 Pieces = tuple[Array, ...]
@@ -176,6 +176,20 @@ def pattern(
     weights = smoother.weights(log_kernel(config, q, k, layer=layer, edits=edits, corner=corner))
     scale_edges(weights, edits, corner)
     return weights
+
+
+def chosen_rows(config: Config, q: Array, k: Array, queries: np.ndarray, *, layer: int) -> Array:
+    """Return the rows of the pattern, as it is without edits, at increasing queries that need not be neighbours.
+
+    Returns
+    -------
+    array, shape (n_heads, n_chosen, n_tokens)
+    """
+    xp = namespace(q, k)
+    chosen = like(q, queries, dtype=xp.int64)
+    scores = cap(_products(xp.take(q, chosen, axis=-2) * config.score_scale, (k,)), config.score_cap)
+    seen = sees(config, layer, chosen[:, None], indices(0, k.shape[-2], like=q)[None, :])
+    return smoother.weights(xp.where(seen, scores, xp.full_like(scores, -xp.inf)))
 
 
 def scale_edges(weights: Array, edits: tuple[Edit, ...], corner: tuple[int, int, int]) -> None:

@@ -261,9 +261,12 @@ def visible(config: Config, layer: int, queries: tuple[int, int], keys: tuple[in
 
     See `Config.sees`, which says the same for one pair.
     """
-    row = indices(*queries, like=like_)[:, None]
-    column = indices(*keys, like=like_)[None, :]
+    return sees(config, layer, indices(*queries, like=like_)[:, None], indices(*keys, like=like_)[None, :])
+
+
+def sees(config: Config, layer: int, query: Array, key: Array) -> Array:
+    """Return `Config.sees` for int arrays of positions that broadcast, bool."""
     if not config.causal:
-        return (column >= 0) & (row >= 0)
-    seen, window = column <= row, config.window(layer)
-    return seen & (row - column < window) if window else seen
+        return (key >= 0) & (query >= 0)
+    seen, window = key <= query, config.window(layer)
+    return seen & (query - key < window) if window else seen

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
+from array_api_compat import is_numpy_array
 
-from kav.arrays import Array, to_host
-from kav.model import attention
 from kav.model.trace import Trace
 from kav.task import Task
+from kav.threads import each, worth
 from kav.views.attention import Result, Spec, Thumb
 from kav.views.head.messages import dose_at, message_norms, messages
 from kav.views.predictions import token_labels
@@ -17,11 +18,14 @@ from kav.views.scene import Focus, HeadScene, as_head, resolve
 from kav.views.shading import level, pool, shade
 from kav.views.words import Label, Piece, Reading, share, token_pieces, was
 
+if TYPE_CHECKING:
+    from kav.circuits.roles import Judged
+
 THUMB = 64
 """Most rows and columns of a thumbnail."""
 
-WHOLE = 256
-"""Prompts up to this length have their thumbnails pooled from whole patterns, longer ones from `THUMB` rows."""
+LAYERS_AT_ONCE = 6
+"""Layers whose thumbnails are made between two reports."""
 
 _ROLE_TEXTS = {
     "previous": "previous-token score {} on this prompt",
@@ -53,7 +57,7 @@ def compute(spec: Spec, task: Task, last: Result | None = None) -> Result:
     task.report(0.3)
     cells = _cells(spec, trace, focus, scores=scores, weights=weights)
     same_run = last is not None and last.kind == "head" and last.thumbs_of is trace
-    thumbs = last.thumbs if last is not None and same_run else mosaic(trace, task)
+    thumbs = last.thumbs if last is not None and same_run else mosaic(trace, task, last)
     role = thumbs[focus.layer][focus.head]
     labels = token_labels(trace)
     shading = spec.shading if spec.stage == "pattern" else "linear"
@@ -123,40 +127,41 @@ def _reading(scene: HeadScene, focus: Focus, row: np.ndarray, *, labels: tuple[L
     return *here, Piece(" looks at "), *looks, was(f"{labels[most]} ({share(float(old[most]))})")
 
 
-def mosaic(trace: Trace, task: Task) -> tuple[tuple[Thumb, ...], ...]:
-    """Return a thumbnail of every head, [layer][head], with the role that suits it best on this prompt."""
-    from kav.circuits.head_scores import prompt_roles
+def mosaic(trace: Trace, task: Task, last: Result | None = None) -> tuple[tuple[Thumb, ...], ...]:
+    """Return a thumbnail of every head, [layer][head], with the role that suits it best on this prompt.
 
-    roles = prompt_roles(trace)
-    rows = []
-    for layer in range(trace.model.config.n_layers):
-        cells = _pooled(trace, layer)
-        edited = {getattr(edit, "head", None) for edit in trace.edits_of(layer)}
-        rows.append(
-            tuple(
-                Thumb(layer, head, roles[layer][head].name, roles[layer][head].score, cells[head], head in edited)
-                for head in range(trace.model.config.n_heads)
-            )
-        )
-        task.report(0.3 + 0.7 * (layer + 1) / trace.model.config.n_layers)
+    Layers that are as in the run of the last result keep theirs. Long prompts are shown by the rows that judge roles.
+    """
+    from kav.circuits.roles import judged
+
+    queries, before = judged(trace.tokens.ids), last.thumbs_of if last is not None else None
+    n_layers, rows = trace.model.config.n_layers, []
+
+    def of_layer(layer: int) -> tuple[Thumb, ...]:
+        if last is not None and isinstance(before, Trace) and _same_layer(trace, before, layer):
+            return last.thumbs[layer]
+        return _thumbs(trace, layer, queries)
+
+    shared = is_numpy_array(trace.resid_final) and worth(trace.n_tokens * trace.model.config.d_model)
+    for start in range(0, n_layers, LAYERS_AT_ONCE):
+        rows += each(of_layer, range(start, min(start + LAYERS_AT_ONCE, n_layers)), shared=shared)
+        task.report(0.3 + 0.7 * len(rows) / n_layers)
     return tuple(rows)
 
 
-def _pooled(trace: Trace, layer: int) -> list[np.ndarray]:
-    """Patterns of all heads of a layer, small: pooled by maximum, long prompts from evenly spaced queries."""
-    step, config, edits = trace.layers[layer], trace.model.config, trace.edits_of(layer)
-    if trace.n_tokens <= WHOLE:
-        whole = to_host(attention.pattern(config, step.q, step.k, layer=layer, edits=edits))
-        return [pool(whole[head].astype(np.float64), THUMB) for head in range(config.n_heads)]
-    chosen = np.linspace(0, trace.n_tokens - 1, THUMB).astype(int)
-    parts = [to_host(_row(trace, layer, int(query)))[:, 0, :] for query in chosen]
-    rows = np.stack(parts, axis=1).astype(np.float64)  # (n_heads, THUMB, n_tokens)
-    return [pool(rows[head], THUMB) for head in range(config.n_heads)]
+def _same_layer(trace: Trace, before: Trace, layer: int) -> bool:
+    """Whether a layer did the same in both runs, which share what is unchanged."""
+    same = trace.model is before.model and trace.tokens.ids == before.tokens.ids
+    return same and trace.layers[layer] is before.layers[layer] and trace.edits_of(layer) == before.edits_of(layer)
 
 
-def _row(trace: Trace, layer: int, query: int) -> Array:
-    """One row of every head's pattern, (n_heads, 1, n_tokens)."""
-    step = trace.layers[layer]
-    q = step.q[:, query : query + 1, :]
-    edits, corner = trace.edits_of(layer), (0, query, 0)
-    return attention.pattern(trace.model.config, q, step.k, layer=layer, edits=edits, corner=corner)
+def _thumbs(trace: Trace, layer: int, queries: Judged) -> tuple[Thumb, ...]:
+    from kav.circuits.roles import layer_roles, rows_at
+
+    rows = rows_at(trace, layer, queries)  # (n_heads, n_judged, n_tokens)
+    roles = layer_roles(trace, queries, rows)
+    edited = {getattr(edit, "head", None) for edit in trace.edits_of(layer)}
+    return tuple(
+        Thumb(layer, head, role.name, role.score, pool(rows[head][queries.even], THUMB), head in edited)
+        for head, role in enumerate(roles)
+    )

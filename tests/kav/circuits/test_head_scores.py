@@ -5,11 +5,10 @@ import pytest
 
 import kav
 from kav.circuits.copying import copying_score
-from kav.circuits.head_scores import head_scores, prompt_roles, repeated_ids
+from kav.circuits.head_scores import head_scores, repeated_ids
 from kav.errors import KavError
-from kav.model.edits import SetScore, SetTemperature
 from kav.model.trace import run
-from tests.kav.model_factory import some_ids, tiny_model
+from tests.kav.model_factory import tiny_model
 
 
 @pytest.fixture(scope="module")
@@ -22,14 +21,6 @@ def test_bundled_model_has_a_previous_token_head_and_induction_heads(bundled):
     assert scores.previous_token[0].max() >= 0.90
     assert scores.prefix_matching[1].max() >= 0.80
     assert scores.copying[1][scores.prefix_matching[1].argmax()] >= 0.90
-
-
-def test_heads_of_the_bundled_model_are_named_by_what_they_do_on_a_prompt(bundled):
-    text = "When the red fox met the grey owl, the red fox met the grey"
-    roles = prompt_roles(kav.run(bundled, bundled.encode(text)))
-    assert roles[0][0].name == "previous"
-    assert [role.name for role in roles[1][:2]] == ["induction", "induction"]
-    assert all(role.score >= 0.5 for role in (roles[0][0], *roles[1][:2]))
 
 
 def test_scores_on_random_repeats_agree_with_a_plain_loop():
@@ -69,34 +60,6 @@ def test_sample_repeats_a_block_of_different_tokens(bundled):
     block = ids[1:26]
     assert ids[1:] == block * 3
     assert len(set(block)) == 25
-
-
-@pytest.mark.parametrize(("offset", "name"), [(0, "itself"), (1, "previous"), (2, "induction"), (3, "duplicate")])
-def test_a_head_that_only_looks_at_one_offset_is_named_by_it(offset, name):
-    model = tiny_model()
-    trace = run(model, model.tokens([1, 2, 3] * 3), [SetScore(0, 1, i, i - offset, 50.0) for i in range(offset, 9)])
-    assert prompt_roles(trace)[0][1].name == name
-
-
-def test_a_head_without_preference_is_mixed_and_one_on_the_first_token_is_named_so():
-    model = tiny_model()
-    edits = [SetTemperature(0, 0, 0.0), *(SetScore(1, 2, i, 0, 50.0) for i in range(1, 12))]
-    roles = prompt_roles(run(model, model.tokens(range(12)), edits))
-    assert roles[0][0].name == "mixed"
-    assert roles[1][2].name == "first token"
-    assert roles[1][2].score == pytest.approx(1.0)
-
-
-def test_one_token_prompt_has_roles_without_nan():
-    model = tiny_model()
-    for row in prompt_roles(run(model, model.tokens(some_ids(1)))):
-        assert all(role.name == "mixed" and role.score == 0.0 for role in row)
-
-
-def test_long_prompt_is_judged_by_its_last_queries():
-    model = tiny_model(n_layers=1, n_ctx=700)
-    trace = run(model, model.tokens(some_ids(600)), [SetScore(0, 0, i, i - 1, 50.0) for i in range(100, 600)])
-    assert prompt_roles(trace)[0][0].name == "previous"
 
 
 def test_too_few_repeats_are_refused():

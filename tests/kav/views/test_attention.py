@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 import kav
-from kav.circuits.head_scores import prompt_roles
+from kav.circuits.roles import prompt_roles
 from kav.model.edits import MaskKeys, ScaleHead
 from kav.task import Task
 from kav.views import attention

@@ -1,0 +1,128 @@
+"""What every head does on one prompt, cheaply enough to be said while the prompt is typed.
+
+The masses are those of `kav.circuits.head_scores`, taken on the prompt at hand and at a fixed number of its queries, so
+that no whole pattern is formed: the work grows with n_tokens, not with its square.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from kav.arrays import to_host
+from kav.circuits.head_scores import wanted_keys
+from kav.model.attention import chosen_rows, pattern
+from kav.model.edits import SCORE_EDITS, ScaleEdge
+from kav.model.trace import Trace
+
+MOST_ROWS = 64
+"""Queries by which heads are judged on a prompt that somebody is typing."""
+
+REPEATING = ("prefix_matching", "duplicate_token")
+"""Scores of queries whose token occurred before."""
+
+_ROLES = {
+    "induction": "prefix_matching",
+    "duplicate": "duplicate_token",
+    "previous": "previous_token",
+    "itself": "itself",
+    "first token": "first_token",
+}
+
+NAMED = 0.5
+"""Mass from which a role names a head; below it the head is "mixed"."""
+
+
+class Role(NamedTuple):
+    """A head's role on one prompt: its name, and the mass that the name is based on."""
+
+    name: str  # "previous", "induction", "duplicate", "first token", "itself" or "mixed"
+    score: float
+
+
+def prompt_roles(trace: Trace) -> tuple[tuple[Role, ...], ...]:
+    """Return what every head does on this prompt, ``[layer][head]``.
+
+    A head is named by its largest mean mass if that is at least one half, and "mixed" otherwise. "induction" (what
+    followed an earlier occurrence of the query's token) and "duplicate" (that occurrence) are means over the queries
+    whose token occurred before, the others over all queries but the first. A first token that collects what a head
+    has no use for therefore does not hide what it does where it can.
+
+    A prompt of more than `MOST_ROWS` tokens is judged by that many evenly spaced queries, and for the first two by
+    half as many of those whose token occurred before.
+
+    Parameters
+    ----------
+    trace : Trace
+        Edits count: an edited head is named by what it does now.
+    """
+    queries = judged(trace.tokens.ids)
+    return tuple(
+        layer_roles(trace, queries, rows_at(trace, layer, queries)) for layer in range(trace.model.config.n_layers)
+    )
+
+
+@dataclass(frozen=True)
+class Judged:
+    """Queries by which heads are judged, increasing; `even` and `repeated` say which of them serve for what.
+
+    Parameters
+    ----------
+    queries : array, shape (n_judged,)
+    even, repeated : array, shape (n_judged,), bool
+        Evenly spaced over the prompt; and among those whose token occurred before.
+    """
+
+    queries: np.ndarray
+    even: np.ndarray
+    repeated: np.ndarray
+
+
+def judged(ids: Sequence[int], most: int = MOST_ROWS) -> Judged:
+    """Return the queries by which heads are judged on a prompt: all of them if there are no more than `most`."""
+    n = len(ids)
+    if n <= most:
+        every = np.ones(n, dtype=bool)
+        return Judged(np.arange(n), every, every)
+    even = np.linspace(0, n - 1, most).astype(int)
+    again = np.setdiff1d(np.arange(n), np.unique(np.asarray(ids), return_index=True)[1])
+    repeated = again[np.linspace(0, len(again) - 1, min(len(again), most // 2)).astype(int)]
+    queries = np.union1d(even, repeated)
+    return Judged(queries, np.isin(queries, even), np.isin(queries, repeated))
+
+
+def rows_at(trace: Trace, layer: int, queries: Judged) -> np.ndarray:
+    """Return the judged rows of all heads of a layer, edits included, shape (n_heads, n_judged, n_tokens)."""
+    step, config, edits = trace.layers[layer], trace.model.config, trace.edits_of(layer)
+    if not any(isinstance(edit, (ScaleEdge, *SCORE_EDITS)) for edit in edits):
+        return to_host(chosen_rows(config, step.q, step.k, queries.queries, layer=layer))
+    rows = [
+        to_host(pattern(config, step.q[:, at : at + 1, :], step.k, layer=layer, edits=edits, corner=(0, at, 0)))
+        for at in queries.queries.tolist()
+    ]
+    return np.concatenate(rows, axis=1)
+
+
+def layer_roles(trace: Trace, queries: Judged, rows: np.ndarray) -> tuple[Role, ...]:
+    """Return the roles of the heads whose judged rows are given, as `prompt_roles` does."""
+    keys = wanted_keys(trace.tokens.ids, queries.queries)
+    serving = {name: queries.repeated if key in REPEATING else queries.even for name, key in _ROLES.items()}
+    masses = {name: _mean_masses(rows, keys[key], serving[name]) for name, key in _ROLES.items()}
+    return tuple(_role({name: float(found[head]) for name, found in masses.items()}) for head in range(rows.shape[0]))
+
+
+def _mean_masses(rows: np.ndarray, wanted: np.ndarray, serving: np.ndarray) -> np.ndarray:
+    """`_mean_mass` of every head over the queries that serve, shape (n_heads,)."""
+    chosen = np.flatnonzero(serving & wanted.any(axis=-1))
+    if not len(chosen):
+        return np.zeros(rows.shape[0])
+    at, key = np.nonzero(wanted[chosen])  # few keys of each row: gather them
+    return np.asarray(rows[:, chosen[at], key].sum(axis=-1, dtype=np.float64) / len(chosen))
+
+
+def _role(masses: dict[str, float]) -> Role:
+    name = max(masses, key=lambda role: masses[role])
+    return Role(name if masses[name] >= NAMED else "mixed", float(masses[name]))
