@@ -44,9 +44,9 @@ __version__ = "0.1.0"
 
 _HOMES = {
     "kav.circuits.composition": ("composition",),
+    "kav.circuits.copying": ("copying_score",),
     "kav.circuits.head_scores": ("head_scores",),
     "kav.circuits.qk_ov": (
-        "copying_score",
         "ov",
         "qk",
     ),

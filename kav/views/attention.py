@@ -75,6 +75,7 @@ class Result:
     sample_of_key: np.ndarray | None = None  # regression scene: index of the sample of each column
     unit: str = ""  # of values: "", "logits", ...
     thumbs_of: object = None  # the run that `thumbs` belong to: the same run -> they are reused
+    scaling: str = "/ √d_head"  # head scene: what q · k goes through to become a score
     d_head: int = 0  # head scene: size for the formula card
 
 
@@ -170,7 +171,7 @@ def formula(result: Result) -> tuple[FormulaRow, ...]:
                 Piece("Q", "query"),
                 Piece(" "),
                 Piece("Kᵀ", "key"),
-                Piece(" / √d_head"),
+                Piece(f" {result.scaling}"),
             ),
             f"{shape(n_queries, result.d_head)} {shape(result.d_head, n_keys)}",
         ),

@@ -85,6 +85,7 @@ class Result:
     baseline: tuple[str, np.ndarray, np.ndarray] | None = None  # (name, x, y)
     loo_h: float | None = None  # bandwidth that minimises the leave-one-out error
     notice: str = ""  # "no data within bandwidth" and the like
+    scaling: str = "/ √d_head"  # head scene: what q · k goes through to become a score
     d_head: int = 0  # head scene: sizes for the formula card
     d_model: int = 0
 
@@ -168,7 +169,7 @@ def _head_card(result: Result, n: int) -> tuple[FormulaRow, ...]:
                 Piece("q", "query", strong=True),
                 Piece(" · "),
                 Piece("kⱼ", "key", strong=True),
-                Piece(" / √d_head"),
+                Piece(f" {result.scaling}"),
             ),
             f"{shape(n, result.d_head)} · {shape(result.d_head)}",
         ),

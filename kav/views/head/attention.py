@@ -12,7 +12,7 @@ from kav.model.trace import Trace
 from kav.task import Task
 from kav.threads import each, worth
 from kav.views.attention import Result, Spec, Thumb
-from kav.views.head.messages import dose_at, message_norms, messages
+from kav.views.head.messages import dose_at, message_norms, messages, scaling
 from kav.views.predictions import token_labels
 from kav.views.scene import Focus, HeadScene, as_head, resolve
 from kav.views.shading import level, pool, shade
@@ -82,6 +82,7 @@ def compute(spec: Spec, task: Task, last: Result | None = None) -> Result:
         role_text=_ROLE_TEXTS.get(role.role, "no single pattern on this prompt").format(share(role.score)),
         unit=cells.unit,
         thumbs_of=trace,
+        scaling=scaling(trace.model.config).strip(),
         d_head=trace.model.config.d_head,
     )
 

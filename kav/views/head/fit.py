@@ -19,7 +19,7 @@ from kav.model.head import query_direction
 from kav.model.trace import Trace
 from kav.task import Task
 from kav.views.fit import Observations, Result, Row, Spec
-from kav.views.head.messages import messages, score_title
+from kav.views.head.messages import messages, scaling, score_title
 from kav.views.predictions import token_labels, vocabulary_label
 from kav.views.scene import Focus, HeadScene, as_head, moved_query, resolve, towards_of
 from kav.views.words import Label, Piece, Reading, fixed, share, signed, token_pieces, was
@@ -94,6 +94,7 @@ def _result(scene: HeadScene, focus: Focus, now: Picture, *, before: Picture | N
         before_f=None if before is None else before.f,
         towards=towards,
         beta=_beta(scene.trace, focus),
+        scaling=scaling(scene.trace.model.config).strip(),
         d_head=scene.trace.model.config.d_head,
         d_model=scene.trace.model.config.d_model,
     )

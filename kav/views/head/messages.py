@@ -135,5 +135,10 @@ def message_norms(trace: Trace, layer: int, head: int, *, queries: slice) -> np.
 
 def score_title(config: Config) -> str:
     """Return the words for a score: ``q·k/√d_head``, or the family's own scale."""
-    score = f"q·k × {config.scale:.3g}" if config.scale else "q·k/√d_head"
-    return f"{score}, capped at ±{config.score_cap:.3g}" if config.score_cap else score
+    return f"q·k{scaling(config)}".replace(" / ", "/")
+
+
+def scaling(config: Config) -> str:
+    """Return what q·k goes through to become a score: " / √d_head", or the family's own scale and soft cap."""
+    scale = f" × {config.scale:.3g}" if config.scale else " / √d_head"
+    return f"{scale}, capped at ±{config.score_cap:.3g}" if config.score_cap else scale

@@ -36,6 +36,14 @@ def test_panels_agree_on_what_the_head_contributes(name):
     assert ("before softcap" in waterfall.total_name) == (scene.trace.model.config.logit_cap > 0)
 
 
+def test_formula_cards_say_how_the_family_scales_its_scores():
+    for name, said in (("llama", "/ √d_head"), ("gpt_neo", "× 1"), ("gemma2", "× 0.3, capped at ±1.5")):
+        scene = scene_of(**FAMILY_FEATURES[name])
+        for panel in (fit, attention):
+            rows = panel.formula(shown(panel, scene))
+            assert any(plain(row.formula).endswith(f" {said}") for row in rows)
+
+
 @pytest.mark.parametrize("name", FAMILY_FEATURES)
 def test_hero_curve_passes_through_its_own_row_and_the_other_question(name):
     scene = scene_of(**FAMILY_FEATURES[name])
