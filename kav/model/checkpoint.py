@@ -24,7 +24,7 @@ from kav.model.gguf_words import UnknownWordsError, start_token, tokenizer_json
 from kav.model.model import Model
 from kav.model.tensors import Folder
 from kav.model.tokenizer import Tokenizer
-from kav.model.tokenizer_trial import Trial, check_tables
+from kav.model.tokenizer_trial import Trial, check_plan
 from kav.model.weights import Reader, Tensors
 from kav.paths import resource
 from kav.task import Task
@@ -258,7 +258,7 @@ def _folder_words(folder: Path, raw: Raw) -> Words | None:
     spec = read_json(source, "tokenizer.json")
     if not isinstance(spec, dict):
         raise ModelError(f"tokenizer.json must hold an object, got {type(spec).__name__}")
-    check_tables(spec)
+    check_plan(spec)
     first = raw.get("bos_token_id")
     first = first[0] if isinstance(first, list) and first else first
     ours = raw.get("kav")

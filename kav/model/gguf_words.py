@@ -22,7 +22,7 @@ import numpy as np
 
 from kav.errors import ModelError
 from kav.model.gguf import GgufFile
-from kav.model.tokenizer_trial import check_tables
+from kav.model.tokenizer_trial import check_plan
 
 _NORMAL, _UNKNOWN, _CONTROL, _USER, _UNUSED, _BYTE = 1, 2, 3, 4, 5, 6
 
@@ -84,7 +84,7 @@ def tokenizer_json(file: GgufFile) -> str | None:
         "decoder": None,
         **makers[kind](words),
     }
-    check_tables(spec)
+    check_plan(spec)
     return json.dumps(spec, ensure_ascii=False)
 
 

@@ -8,7 +8,7 @@ import pytest
 import kav
 from kav.errors import ModelError
 from kav.model import tokenizer_trial
-from kav.model.tokenizer_trial import Trial, check_tables, verdict
+from kav.model.tokenizer_trial import Trial, check_plan, verdict
 
 TINY = Path(__file__).resolve().parents[2] / "data" / "tiny"
 WHOLE = json.loads((TINY / "llama_gqa" / "tokenizer.json").read_text())
@@ -52,8 +52,18 @@ def test_table_of_characters_that_lies_about_its_length_is_refused(table):
     # A length of 4 GB in a table of a few bytes was allocated by the library, which aborts the process without it.
     normalizer = {"type": "Sequence", "normalizers": [{"type": "Precompiled", "precompiled_charsmap": table}]}
     with pytest.raises(ModelError, match="precompiled_charsmap must hold a table of the length it says"):
-        check_tables(WHOLE | {"normalizer": normalizer})
-    check_tables(WHOLE | {"normalizer": {"type": "Precompiled", "precompiled_charsmap": "BAAAAAAAAAAA"}})
+        check_plan(WHOLE | {"normalizer": normalizer})
+    check_plan(WHOLE | {"normalizer": {"type": "Precompiled", "precompiled_charsmap": "BAAAAAAAAAAA"}})
+
+
+def test_chain_that_doubles_the_text_again_and_again_is_refused():
+    # A hundred byte-level steps: each writes every letter beyond ASCII as two, until memory is gone.
+    step = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True, "use_regex": False}
+    with pytest.raises(ModelError, match="must have at most 64 steps, got 1"):
+        check_plan(WHOLE | {"pre_tokenizer": {"type": "Sequence", "pretokenizers": [step] * 100}})
+    double = {"type": "Replace", "pattern": {"String": "q"}, "content": "qq"}
+    with pytest.raises(ModelError, match="text that grows without measure"):
+        Trial(source(normalizer={"type": "Sequence", "normalizers": [double] * 12})).finish()
 
 
 def test_hostile_tokenizer_keeps_its_folder_closed(tmp_path):
