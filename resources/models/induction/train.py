@@ -66,7 +66,7 @@ class Stage:
 
 
 CIRCUIT = Stage("circuit", 400, 32, 64, 5e-3, 0.02, Mix(1.0, 0.0, 32, flattened=0.0), 1.0, falling=False, n_active=2)
-PROSE = Stage("prose", 9000, 8, N_CTX, 4e-3, 0.016, Mix(0.15, 0.35, N_CTX // 2))
+PROSE = Stage("prose", 5000, 8, N_CTX, 4e-3, 0.016, Mix(0.15, 0.35, N_CTX // 2))
 POLISH = Stage("polish", 400, 8, N_CTX, 1e-3, 0.004, Mix(0.2, 0.5, N_CTX // 2, repeat_weight=3.0))
 WITH_MLP = Stage("mlp", 2000, 8, N_CTX, 2e-3, 0.008, Mix(0.15, 0.35, N_CTX // 2))
 
