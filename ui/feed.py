@@ -61,6 +61,9 @@ class Feed(QObject):
             session.samplesChanged,
         ):
             signal.connect(self.request)
+        if lane != "live":  # what takes long is given up at once when it answers about another prompt
+            session.promptChanged.connect(self.cancel)
+            session.modelChanged.connect(self.cancel)
         engine = session.engine
         engine.started.connect(self._on_engine_started)
         engine.progressed.connect(self._on_engine_progressed)
@@ -122,7 +125,8 @@ class Feed(QObject):
             self.failed.emit(error)
 
     def _on_engine_stopped(self, channel: str) -> None:
-        if channel == self.channel:
+        # What was stopped may have been replaced: then the newer request is the one asked.
+        if channel == self.channel and not self._session.engine.busy(channel):
             self._asked = None
             self.busied.emit(False)
 
