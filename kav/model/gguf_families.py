@@ -152,7 +152,7 @@ ARCHITECTURES: Mapping[str, Architecture] = MappingProxyType(
                 "ffn_down": "gpt_neox.layers.{}.mlp.dense_4h_to_h",
             },
             {**_LAYER, "use_parallel_residual": "use_parallel_residual"},
-            {"hidden_act": "gelu", "attention_bias": True},
+            {"hidden_act": "gelu"},
             by_head=True,
         ),
         "gpt2": Architecture(

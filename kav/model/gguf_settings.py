@@ -15,6 +15,14 @@ from kav.model.gguf_families import architecture_of
 OLD_WINDOWS = tuple(1 << power for power in range(4, 21))
 """Context lengths that models were trained with before theirs was extended."""
 
+YARN = (
+    ("attn_factor", (1.0,)),
+    ("yarn_attn_factor", (1.0,)),
+    ("yarn_ext_factor", (1.0, -1.0)),
+    ("yarn_log_mul", (0.0,)),
+)
+"""Refinements of yarn that kav does not compute, with the values that change nothing."""
+
 
 def settings(file: GgufFile) -> dict[str, Any]:
     """Return what the config.json of the same model would say.
@@ -36,6 +44,8 @@ def settings(file: GgufFile) -> dict[str, Any]:
     if row.family in ("llama", "qwen3", "gemma", "gemma2", "olmo2"):
         found["attention_bias"] = "blk.0.attn_q.bias" in file.places
         found["mlp_bias"] = "blk.0.ffn_up.bias" in file.places
+    if row.family == "gpt_neox":
+        found["attention_bias"] = "blk.0.attn_qkv.bias" in file.places
     if row.family == "gemma2":
         found["query_pre_attn_scalar"] = _query_scale(found)
     if row.family not in ("gpt2", "bert"):
@@ -90,8 +100,13 @@ def _rope(file: GgufFile, name: str, found: Mapping[str, Any]) -> dict[str, Any]
         rope |= {"rope_type": kind, "factor": factor}
         if get("scaling.original_context_length") is not None:
             rope["original_max_position_embeddings"] = get("scaling.original_context_length")
-        if get("scaling.attn_factor", 1.0) != 1.0:
-            raise ModelError(f"{name}.rope.scaling.attn_factor must be 1, got {str(get('scaling.attn_factor'))[:40]}")
+        for key in ("beta_fast", "beta_slow"):
+            if get(f"scaling.yarn_{key}") is not None:
+                rope[key] = get(f"scaling.yarn_{key}")
+        for key, usual in YARN:
+            value = get(f"scaling.{key}", usual[0])
+            if value not in usual:
+                raise ModelError(f"{name}.rope.scaling.{key} must be {usual[0]}, got {str(value)[:40]}")
     elif "rope_freqs.weight" in file.places:
         rope |= _llama3(file, rope["rope_theta"])
     return rope

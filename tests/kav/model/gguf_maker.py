@@ -104,6 +104,15 @@ NAMES = {
         "pre_feedforward_layernorm": "ffn_norm",
         "post_feedforward_layernorm": "post_ffw_norm",
     },
+    "olmo2": LLAMA | {"post_attention_layernorm": "post_attention_norm", "post_feedforward_layernorm": "post_ffw_norm"},
+    "phi": LLAMA
+    | {
+        "model.final_layernorm": "output_norm",
+        "self_attn.dense": "attn_output",
+        "mlp.fc1": "ffn_up",
+        "mlp.fc2": "ffn_down",
+    },
+    "phi3": LLAMA | {"self_attn.qkv_proj": "attn_qkv", "mlp.gate_up_proj": "ffn_up"},
     "gpt2": {
         "wte": "token_embd",
         "wpe": "position_embd",
@@ -141,7 +150,7 @@ NAMES = {
         "output.LayerNorm": "layer_output_norm",
     },
 }
-ARCHITECTURES = {"gpt_neox": "gptneox"}
+ARCHITECTURES = {"gpt_neox": "gptneox", "phi": "phi2"}
 KEYS = {
     "num_hidden_layers": "block_count",
     "n_layer": "block_count",
@@ -178,7 +187,15 @@ def settings(config):
     if rope:
         found[f"{name}.rope.freq_base"] = float(rope["rope_theta"])
         found[f"{name}.rope.dimension_count"] = int(d_head * rope.get("partial_rotary_factor", 1.0))
-    if family == "gemma2":
+    for ours, theirs in (
+        ("factor", "factor"),
+        ("original_max_position_embeddings", "original_context_length"),
+        ("beta_fast", "yarn_beta_fast"),
+        ("beta_slow", "yarn_beta_slow"),
+    ):
+        if rope.get("rope_type") in ("linear", "yarn") and ours in rope:
+            found |= {f"{name}.rope.scaling.type": rope["rope_type"], f"{name}.rope.scaling.{theirs}": rope[ours]}
+    if family in ("gemma2", "phi3"):
         found[f"{name}.attention.sliding_window"] = config["sliding_window"]
     return found
 
