@@ -10,13 +10,17 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from array_api_compat import device
+from array_api_compat import device, is_numpy_array
 
 from kav import smoother
 from kav.arrays import Array, namespace
+from kav.regression.accounts import accounts
 from kav.regression.fit import Observed, float64_arrays, observe
+from kav.regression.prepared import Prepared
 
 Weigh = Callable[[Array], Array]
+FEW = 500
+"""Samples up to which the whole matrix is no trouble."""
 
 
 @dataclass(frozen=True)
@@ -45,6 +49,28 @@ def spread(observed: Observed, weigh: Weigh = smoother.weights) -> Spread:
     ----------
     Hastie and Tibshirani 1990, Generalized Additive Models, sections 3.5 and 3.8.
     """
+    if is_numpy_array(observed.x) and weigh is smoother.weights and observed.n > FEW:
+        return spread_of(Prepared.of(observed.x[observed.seen], observed.y[observed.seen]), observed)
+    return spread_every_pair(observed, weigh)
+
+
+def spread_of(prepared: Prepared, asked: Observed | tuple[float, str]) -> Spread:
+    """Return the same for samples made ready, whatever their number; `accounts` says how exact it is.
+
+    `asked` is bandwidth and kernel, or samples observed with them.
+    """
+    h, kernel = (asked.h, asked.kernel.name) if isinstance(asked, Observed) else asked
+    found = accounts(prepared, h, kernel)
+    return Spread(found.dof, _deviation(found.square, found.n_fitted, found.dof))
+
+
+def _deviation(square: float, n_fitted: int, dof: float) -> float:
+    left = n_fitted - dof
+    return math.sqrt(square / left) if left > 1e-9 * max(n_fitted, 1) else math.nan
+
+
+def spread_every_pair(observed: Observed, weigh: Weigh = smoother.weights) -> Spread:
+    """Return the same from the whole matrix: the plain twin."""
     xp = namespace(observed.x)
     dof, square, n_fitted = 0.0, 0.0, 0
     for rows in observed.row_blocks(observed.n):
@@ -54,8 +80,7 @@ def spread(observed: Observed, weigh: Weigh = smoother.weights) -> Spread:
         dof += float(xp.sum(S * own))
         square += float(xp.sum(fitted * (observed.y[rows] - S @ observed.y) ** 2))
         n_fitted += int(xp.sum(fitted))
-    left = n_fitted - dof
-    return Spread(dof, math.sqrt(square / left) if left > 1e-9 * max(n_fitted, 1) else math.nan)
+    return Spread(dof, _deviation(square, n_fitted, dof))
 
 
 def standard_error(weights: Array, sigma: float) -> Array:

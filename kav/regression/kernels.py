@@ -41,6 +41,8 @@ class Kernel:
         As it is shown in a sentence.
     aliases : tuple of str
         Other names under which it is found.
+    bump : (int, int) or None
+        (inner, outer) if ``K(u)`` is proportional to ``(1 - |u|^inner)^outer``; outer 0 is the closed interval.
     """
 
     name: str
@@ -52,6 +54,7 @@ class Kernel:
     formula: str
     long_title: str = ""
     aliases: tuple[str, ...] = ()
+    bump: tuple[int, int] | None = None
 
     @property
     def compact(self) -> bool:
@@ -135,12 +138,12 @@ def _bump(inner: int, outer: int, constant: float) -> Callable[[Array], Array]:
 
 _ROWS = (
     Kernel("gaussian", "Gaussian", _log_gaussian, math.inf, 1.0, 1 / (2 * math.sqrt(math.pi)), "exp(−u²/2)"),
-    Kernel("epanechnikov", "Epanechn.", _bump(2, 1, 3 / 4), 1.0, 1 / 5, 3 / 5, "1 − u²", "Epanechnikov"),
-    Kernel("uniform", "uniform", _log_uniform, 1.0, 1 / 3, 1 / 2, "1", aliases=("boxcar",)),
-    Kernel("triangular", "triangular", _bump(1, 1, 1.0), 1.0, 1 / 6, 2 / 3, "1 − |u|"),
-    Kernel("biweight", "biweight", _bump(2, 2, 15 / 16), 1.0, 1 / 7, 5 / 7, "(1 − u²)²"),
-    Kernel("triweight", "triweight", _bump(2, 3, 35 / 32), 1.0, 1 / 9, 350 / 429, "(1 − u²)³"),
-    Kernel("tricube", "tricube", _bump(3, 3, 70 / 81), 1.0, 35 / 243, 175 / 247, "(1 − |u|³)³"),
+    Kernel("epanechnikov", "Epanechn.", _bump(2, 1, 3 / 4), 1.0, 1 / 5, 3 / 5, "1 − u²", "Epanechnikov", bump=(2, 1)),
+    Kernel("uniform", "uniform", _log_uniform, 1.0, 1 / 3, 1 / 2, "1", aliases=("boxcar",), bump=(1, 0)),
+    Kernel("triangular", "triangular", _bump(1, 1, 1.0), 1.0, 1 / 6, 2 / 3, "1 − |u|", bump=(1, 1)),
+    Kernel("biweight", "biweight", _bump(2, 2, 15 / 16), 1.0, 1 / 7, 5 / 7, "(1 − u²)²", bump=(2, 2)),
+    Kernel("triweight", "triweight", _bump(2, 3, 35 / 32), 1.0, 1 / 9, 350 / 429, "(1 − u²)³", bump=(2, 3)),
+    Kernel("tricube", "tricube", _bump(3, 3, 70 / 81), 1.0, 35 / 243, 175 / 247, "(1 − |u|³)³", bump=(3, 3)),
     Kernel("laplace", "Laplace", _log_laplace, math.inf, 2.0, 1 / 4, "exp(−|u|)", aliases=("exponential",)),
     Kernel(
         "exp-dot-product",

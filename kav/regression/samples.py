@@ -9,12 +9,59 @@ Shapes: ``x, y (n,)``, float64, read-only.
 from __future__ import annotations
 
 import math
+import threading
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from kav.errors import KavError
+from kav.regression.prepared import Prepared
+
+_MOST_APART = 16
+"""Samples held apart before everything is made ready anew."""
+
+
+class _Ready:
+    """The prepared form of one sample set, made when first asked for; a moved set starts from that of its origin."""
+
+    def __init__(self, origin: _Ready | None = None, moves: dict[int, _Move] | None = None) -> None:
+        self.made: Prepared | None = None
+        self._origin = origin
+        self._moves = moves or {}
+        self._lock = threading.Lock()
+
+    def moved(self, index: int, was: tuple[float, float], to: tuple[float, float]) -> _Ready:
+        """What a set with one sample elsewhere starts from; moves not yet carried out are collected."""
+        if self.made is not None or self._origin is None:
+            return _Ready(self, {index: (was, to)})
+        was = self._moves[index][0] if index in self._moves else was
+        return _Ready(self._origin, {**self._moves, index: (was, to)})
+
+    def get(self, x: np.ndarray, y: np.ndarray) -> Prepared:
+        """Return the prepared samples."""
+        with self._lock:
+            if self.made is None:
+                self.made = self._from_origin() or Prepared.of(x, y)
+                self._origin, self._moves = None, {}
+            return self.made
+
+    def _from_origin(self) -> Prepared | None:
+        origin = self._origin
+        made = None if origin is None else origin.made
+        if origin is None or made is None:
+            return None
+        for index, (was, _) in self._moves.items():
+            made = made.lifted(index, at=was)
+        if made.extras.n > _MOST_APART:
+            return None
+        origin.made = made  # the same samples; so the larger part is shared
+        for index, (was, to) in self._moves.items():
+            made = made.moved(index, *to, was=was)
+        return made
+
+
+_Move = tuple[tuple[float, float], tuple[float, float]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,6 +87,7 @@ class Samples:
     y: np.ndarray
     name: str = "samples"
     skipped: tuple[int, ...] = field(default=())
+    _ready: _Ready = field(default_factory=_Ready, init=False, repr=False)
 
     def __post_init__(self) -> None:
         x, y = _numbers(self.x, "x"), _numbers(self.y, "y")
@@ -64,6 +112,11 @@ class Samples:
         rows = self.n + len(self.skipped)
         return f"{self.name} · {count}" + (f", {len(self.skipped)} of {rows} rows skipped" if self.skipped else "")
 
+    @property
+    def prepared(self) -> Prepared:
+        """The samples made ready for many queries and bandwidths; kept, and shared with sets moved from this one."""
+        return self._ready.get(self.x, self.y)
+
     def moved(self, index: int, x: float, y: float) -> Samples:
         """Return the samples with one of them elsewhere.
 
@@ -73,9 +126,17 @@ class Samples:
             If there is no such sample, or a number is not finite.
         """
         self._check(index)
+        was, to = (float(self.x[index]), float(self.y[index])), _finite(x, y)
         new_x, new_y = self.x.copy(), self.y.copy()
-        new_x[index], new_y[index] = _finite(x, y)
-        return Samples(new_x, new_y, self.name, self.skipped)
+        new_x[index], new_y[index] = to
+        new = object.__new__(Samples)  # checked already: only two numbers are new
+        for name, value in (("x", new_x), ("y", new_y)):
+            value.setflags(write=False)
+            object.__setattr__(new, name, value)
+        for name, kept in (("name", self.name), ("skipped", self.skipped)):
+            object.__setattr__(new, name, kept)
+        object.__setattr__(new, "_ready", self._ready.moved(index, was, to))
+        return new
 
     def added(self, x: float, y: float) -> Samples:
         """Return the samples with one more at the end.

@@ -11,9 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kav.errors import KavError
-from kav.regression.bandwidth import leave_one_out, loo_score, minimise_loo, rule_of_thumb, select_bandwidth
+from kav.regression.bandwidth import leave_one_out, loo_score, minimise_loo, select_bandwidth
 from kav.regression.fit import fit, smoother_matrix
 from kav.regression.kernels import KERNELS
+from kav.regression.rules import rule_of_thumb
 from kav.regression.samples import sine
 
 REFERENCE = Path(__file__).parents[2] / "data" / "regression" / "statsmodels.npz"
@@ -97,12 +98,12 @@ def test_quick_minimum_for_a_drag_is_close_to_the_exact_one():
 
 
 def test_gaussian_ladder_gives_the_errors_of_one_bandwidth_at_a_time():
-    from kav.regression.bandwidth import _gaussian_sweep
     from kav.regression.fit import observe
+    from kav.regression.ladder import gaussian_sweep
 
     for x in (sine().x, np.asarray([0.0, 0.1, 0.2, 50.0, 50.3, 1000.0])):
         y = np.sin(np.arange(x.size))
-        grid, errors, counts = _gaussian_sweep(observe(x, y, 1.0, "gaussian"), 0.01, 10.0)
+        grid, errors, counts = gaussian_sweep(observe(x, y, 1.0, "gaussian"), 0.01, 10.0)
         assert set(counts) == {x.size}
         np.testing.assert_allclose(errors, loo_score(x, y, grid), rtol=1e-6)
 

@@ -1,0 +1,213 @@
+"""What a fit spends and leaves at its own samples: degrees of freedom, residuals, leave-one-out residuals.
+
+With K(0) = 1 and ``mass_i = sum_j K(x_i, x_j)``, the diagonal of the smoother matrix is ``S_ii = 1 / mass_i``, and the
+leave-one-out residual is ``(y_i - f_i) / (1 - S_ii)``. Three ways to sum over i, from exact to n-independent:
+
+- every sample's own sums (`prefix`, or pair by pair);
+- on a grid (`grid`): S_ii and f are smooth, a polynomial per cell meets the moments of the cell;
+- where S_ii is large, pair by pair without the sample itself: the closed form would be 0/0.
+
+Relative error of the grid, measured: below 2e-6 for the Gaussian and 1e-3 for exp-dot-product. Sums of kernels with an
+edge or a kink are not smooth between samples: they go to the grid from 20,000 samples on, where dof and errors are within
+4e-4 on evenly spread data and 2e-2 on data with a tail as long as a lognormal's with sigma 2.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from kav.regression.extras import with_extras
+from kav.regression.grid import FINEST, MARGIN, Spectra, centres, gaussian_on_grid, level_for
+from kav.regression.prefix import sums_at_samples
+from kav.regression.prepared import Prepared
+from kav.regression.window import Asked, Sums, direct_sums
+
+EXACT = 20_000
+"""Samples up to which kernels with an edge are summed at every sample."""
+_FEW = 300
+"""Samples up to which every kernel is."""
+_FEW_PRODUCTS = 3_000
+"""The same for exp-dot-product, which is not smooth where x is near 0 or at an end."""
+_THIN = 0.25
+"""S_ii from which the closed form is not trusted."""
+_END = 50.0
+"""Decay lengths from an end beyond which no weight is left."""
+_FAINT = 1e-5
+"""Share of the largest mass below which rounding of a transform would show."""
+
+
+@dataclass(frozen=True)
+class Accounts:
+    """Sums over the samples, in units of the data.
+
+    Parameters
+    ----------
+    dof : float
+        ``trace S``.
+    square : float
+        ``sum (y_i - f_i)^2`` over the `n_fitted` samples that have a fit.
+    left_out_square : float
+        The same for the fits without the sample itself, over the `n_left_out` that have one.
+    """
+
+    dof: float
+    square: float
+    n_fitted: int
+    left_out_square: float
+    n_left_out: int
+
+    @property
+    def loo(self) -> float:
+        """Mean squared leave-one-out error, NaN if no sample has one."""
+        return self.left_out_square / self.n_left_out if self.n_left_out else math.nan
+
+
+def accounts(
+    prepared: Prepared, h: float, kernel: str, *, exact: bool = False, spectra: Spectra | None = None
+) -> Accounts:
+    """Return the accounts of a fit.
+
+    Parameters
+    ----------
+    exact : bool
+        Sum kernels with an edge at every sample even if there are many.
+    spectra : Spectra or None
+        Kept from one bandwidth to the next.
+    """
+    asked = prepared.asked(h, kernel)
+    scale = prepared.ordered.scale**2
+    total = _core_accounts(prepared, asked, exact=exact, spectra=spectra) + _extra_accounts(prepared, asked)
+    return Accounts(float(total[0]), scale * float(total[1]), round(total[2]), scale * float(total[3]), round(total[4]))
+
+
+def _core_accounts(prepared: Prepared, asked: Asked, *, exact: bool, spectra: Spectra | None) -> np.ndarray:
+    """dof, square, n_fitted, left_out_square, n_left_out of the samples other than the extras, (5,)."""
+    n, ordered = prepared.ordered.n, prepared.ordered
+    if n == 0:
+        return np.zeros(5)
+    edged = asked.kernel.compact or asked.kernel.name == "laplace"
+    few = EXACT if edged else _FEW if asked.kernel.log_K is not None else _FEW_PRODUCTS
+    if n > few and not (edged and exact):
+        level = level_for(prepared.core.cells(), FINEST * _smooth_scale(prepared, asked))
+        level = max(level, 0) if asked.kernel.log_K is None else level
+        if level >= 0:
+            return _on_grid(prepared, asked, level, spectra or Spectra(prepared.core.cells()))
+    sums = sums_at_samples(ordered, asked) if edged else direct_sums(ordered, ordered.x, asked)
+    return _at_samples(prepared, asked, with_extras(sums, prepared.extras, ordered.x, asked), np.arange(n))
+
+
+def _smooth_scale(prepared: Prepared, asked: Asked) -> float:
+    """Length on which S_ii and f vary: h, or for exp(x_query x / h^2) what changes the exponent by 1."""
+    return asked.h if asked.kernel.log_K is not None else asked.h * min(asked.h / prepared.ordered.span, 1.0)
+
+
+def _log_own(asked: Asked, x: np.ndarray) -> np.ndarray:
+    """Log-kernel of each place with itself."""
+    return np.zeros(x.shape) if asked.kernel.log_K is not None else (x + asked.low) / asked.h * (x / asked.h)
+
+
+def _at_samples(prepared: Prepared, asked: Asked, sums: Sums, places: np.ndarray) -> np.ndarray:
+    """Accounts of some samples from the sums at each."""
+    x, y = prepared.ordered.x[places], prepared.ordered.y[places]
+    fitted = sums.mass > 0
+    log_S = _log_own(asked, x) - sums.log_scale - np.log(np.where(fitted, sums.mass, 1.0))
+    S = np.where(fitted, np.exp(np.minimum(log_S, 0.0)), 1.0)
+    thin = S > _THIN
+    closed = ~thin
+    residual = np.where(closed, y - sums.moment / np.where(fitted, sums.mass, 1.0), 0.0)
+    left_out = residual / np.where(closed, 1 - S, 1.0)
+    n_closed = float(np.sum(closed))
+    total = np.asarray(
+        [np.sum(S[closed]), residual @ residual, n_closed, left_out @ left_out, n_closed], dtype=np.float64
+    )
+    return np.asarray(total + _by_pairs(prepared, asked, places[thin]))
+
+
+def _by_pairs(prepared: Prepared, asked: Asked, places: np.ndarray) -> np.ndarray:
+    """Accounts of some samples, each from the sums without itself."""
+    if not places.size:
+        return np.zeros(5)
+    ordered = prepared.ordered
+    x, y = ordered.x[places], ordered.y[places]
+    others = with_extras(direct_sums(ordered, x, asked, own=places), prepared.extras, x, asked)
+    return _from_others(others, _log_own(asked, x), np.ones(x.size), y)
+
+
+def _from_others(others: Sums, log_own: np.ndarray, weight: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """Accounts of samples with a kernel weight of their own, given the sums over all others."""
+    known = others.mass > 0
+    shift = np.maximum(np.where(known, others.log_scale, -np.inf), np.where(weight != 0, log_own, -np.inf))
+    shift = np.where(shift > -np.inf, shift, 0.0)
+    factor = np.where(known, np.exp(np.where(known, others.log_scale - shift, 0.0)), 0.0)
+    own = weight * np.exp(np.minimum(log_own - shift, 0.0))
+    mass = factor * others.mass + own
+    fitted = mass > 0
+    safe = np.where(fitted, mass, 1.0)
+    S = np.where(fitted, own / safe, 0.0)
+    residual = np.where(fitted, y - (factor * others.moment + own * y) / safe, 0.0)
+    left_out = np.where(known, y - others.moment / np.where(known, others.mass, 1.0), 0.0)
+    return np.asarray([S.sum(), residual @ residual, fitted.sum(), left_out @ left_out, known.sum()], dtype=np.float64)
+
+
+def _extra_accounts(prepared: Prepared, asked: Asked) -> np.ndarray:
+    """Accounts of the extras."""
+    extras = prepared.extras
+    if not extras.n:
+        return np.zeros(5)
+    core = prepared.core_sums(extras.x, asked)
+    others = with_extras(core, extras, extras.x, asked, own=np.arange(extras.n))
+    return _from_others(others, _log_own(asked, extras.x), extras.weight, extras.y)
+
+
+def _on_grid(prepared: Prepared, asked: Asked, level: int, spectra: Spectra) -> np.ndarray:
+    """Accounts from S_ii and f on a grid; samples where S_ii is large are taken pair by pair."""
+    cells = prepared.core.cells()
+    at = centres(cells, level)
+    if asked.kernel.name == "gaussian":
+        mass, moment = gaussian_on_grid(spectra, level, asked.h)
+        sums = Sums(np.zeros(at.size), np.maximum(mass, 0.0), moment)
+    else:
+        sums = prepared.core_sums(at, asked)
+    sums = with_extras(sums, prepared.extras, at, asked)
+    held = sums.mass > 0
+    log_mass = np.where(held, sums.log_scale + np.log(np.where(held, sums.mass, 1.0)), -np.inf)
+    S = np.exp(np.minimum(_log_own(asked, at) - np.where(held, log_mass, 0.0), 0.0))
+    f = sums.moment / np.where(held, sums.mass, 1.0)
+    inner = slice(MARGIN, at.size - MARGIN)
+    faint = log_mass < np.max(log_mass) + np.log(_FAINT) if asked.kernel.name == "gaussian" else ~held
+    thin = ((S > _THIN) | faint)[inner]
+    n_filled = cells.levels[level][0, 0]
+    places = _places_of(cells.starts, level, np.flatnonzero(thin & (n_filled > 0.5)))
+    rough = _rough(prepared, asked, at[inner], cells.width_of(level)) & ~thin
+    one_by_one = _places_of(cells.starts, level, np.flatnonzero(rough & (n_filled > 0.5)))
+    n_closed = float(prepared.ordered.n - places.size - one_by_one.size)
+    S, f = np.where(held, np.minimum(S, 0.9), 0.0), np.where(held, f, 0.0)
+    ones, y, y_y = spectra.sample_sums(level, ~(thin | rough) | (n_filled < 0.5))
+    sums_of = [ones @ S]
+    for v in (np.ones(at.size), (1 - S) ** -2.0):
+        sums_of += [y_y @ v - 2 * (y @ (v * f)) + ones @ (v * f * f), n_closed]
+    one = prepared.sums(prepared.ordered.x[one_by_one], asked)
+    total = np.asarray(sums_of) + _by_pairs(prepared, asked, places)
+    return np.asarray(total + _at_samples(prepared, asked, one, one_by_one))
+
+
+def _rough(prepared: Prepared, asked: Asked, at: np.ndarray, width: float) -> np.ndarray:
+    """Cells on which S_ii and f are not smooth: for exp(x_query x / h^2) those near 0, where the weights turn over,
+    and those at an end, which has all the weight."""
+    if asked.kernel.log_K is not None:
+        return np.zeros(at.shape, dtype=bool)
+    turn = asked.h * (asked.h / np.maximum(np.abs(at + asked.low), 1e-300))
+    at_an_end = np.minimum(at, prepared.ordered.span - at) < _END * turn + 2 * width  # where S_ii is not 0 yet
+    smooth = np.where(at_an_end, np.minimum(turn, asked.h), 0.5 * np.abs(at + asked.low))
+    return np.asarray(width > FINEST * np.maximum(smooth, _smooth_scale(prepared, asked)))
+
+
+def _places_of(starts: np.ndarray, level: int, chosen: np.ndarray) -> np.ndarray:
+    """Places of the samples in some cells of a level, ascending."""
+    first, last = starts[chosen << level], starts[np.minimum((chosen + 1) << level, starts.size - 1)]
+    counts = last - first
+    within = np.arange(int(counts.sum()))
+    return np.asarray(np.repeat(first - np.concatenate([[0], np.cumsum(counts)[:-1]]), counts) + within)

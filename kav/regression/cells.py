@@ -1,0 +1,115 @@
+"""Moment cells: what n samples leave behind for kernels without an edge, at every scale.
+
+The line is cut into equal cells; each keeps moments ``M_j = sum s^j {1, y, y^2}`` of the samples in it, with
+``s = (x - c) / w`` between -1/2 and 1/2. Coarser levels, half as many cells each, follow exactly by the binomial
+theorem. `kav.regression.series` adds cells up instead of samples.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import comb
+
+import numpy as np
+
+from kav.regression.ordered import Ordered
+
+N_MOMENTS = 8
+
+
+@dataclass(frozen=True)
+class Cells:
+    """All levels, finest first: ``levels[l] (3, N_MOMENTS, n_cells / 2^l)`` for 1, y and y^2.
+
+    ``starts (n_cells + 1,)`` are the places at which the finest cells, `width` wide, begin.
+    """
+
+    ordered: Ordered
+    width: float
+    starts: np.ndarray
+    levels: tuple[np.ndarray, ...]
+
+    def width_of(self, level: int) -> float:
+        """Width of a cell of some level."""
+        return float(self.width * 2**level)
+
+
+def n_cells_for(n: int) -> int:
+    """Return the number of finest cells, a power of two: about 32 samples each, within limits."""
+    return int(np.clip(1 << max(n // 32, 1).bit_length(), 4096, 32_768))
+
+
+def build_cells(ordered: Ordered, n_cells: int | None = None) -> Cells:
+    """Return the cells of the samples."""
+    n_cells = n_cells_for(ordered.n) if n_cells is None else n_cells
+    width = ordered.span / n_cells * (1 + 1e-12)
+    starts = cell_starts(ordered, n_cells, width)
+    return Cells(ordered, width, starts, _levels(bottom_level(ordered, starts, width)))
+
+
+def cell_starts(ordered: Ordered, n_cells: int, width: float) -> np.ndarray:
+    """Return the places at which cells begin, (n_cells + 1,)."""
+    edges = np.searchsorted(ordered.x, np.arange(1, n_cells) * width)
+    return np.concatenate([[0], edges, [ordered.n]])
+
+
+def bottom_level(ordered: Ordered, starts: np.ndarray, width: float, *, n_moments: int = N_MOMENTS) -> np.ndarray:
+    """Return the moments of the finest cells, (3, n_moments, n_cells)."""
+    x, y = ordered.x, ordered.y
+    counts, n_cells = np.diff(starts), starts.size - 1
+    M = np.zeros((3, n_moments, n_cells))
+    step = max(1, n_cells // max(1, x.size // 65_536))  # cells at a time: their samples stay in the cache
+    for first in range(0, n_cells, step):
+        cells = slice(first, min(first + step, n_cells))
+        filled = first + np.flatnonzero(counts[cells])
+        if not filled.size:
+            continue
+        begin, end = int(starts[first]), int(starts[cells.stop])
+        s = x[begin:end] / width - np.repeat(filled + 0.5, counts[filled])
+        power, part = np.ones(end - begin), y[begin:end]
+        at = starts[filled] - begin
+        for j in range(n_moments):
+            M[0, j, filled] = np.add.reduceat(power, at)
+            weighted = power * part
+            M[1, j, filled] = np.add.reduceat(weighted, at)
+            weighted *= part
+            M[2, j, filled] = np.add.reduceat(weighted, at)
+            power *= s
+    return M
+
+
+def _levels(bottom: np.ndarray) -> tuple[np.ndarray, ...]:
+    levels = [bottom]
+    while levels[-1].shape[-1] > 1:
+        levels.append(_parents(levels[-1]))
+    return tuple(levels)
+
+
+def _parents(M: np.ndarray) -> np.ndarray:
+    """Moments of cells twice as wide: ``s' = (s + d) / 2`` with d = -1/2 for a left child, 1/2 for a right one."""
+    P = np.zeros((*M.shape[:2], M.shape[2] // 2))
+    for side, d in ((0, -0.5), (1, 0.5)):
+        child = M[..., side::2]
+        for j in range(M.shape[1]):
+            for i in range(j + 1):
+                P[:, j] += comb(j, i) * 2.0**-j * d ** (j - i) * child[:, i]
+    return P
+
+
+def lifted(cells: Cells, ordered: Ordered, place: int) -> Cells:
+    """Return the cells without the sample at a place; `ordered` is what is left of the samples.
+
+    Its powers are taken out of its one cell per level; a cell that holds nothing any more is exactly 0.
+    """
+    x, y = float(cells.ordered.x[place]), float(cells.ordered.y[place])
+    finest = int(np.searchsorted(cells.starts, place, side="right")) - 1
+    levels = []
+    for level, moments in enumerate(cells.levels):
+        M, cell = moments.copy(), finest >> level
+        s = x / cells.width_of(level) - (cell + 0.5)
+        M[:, :, cell] -= np.outer([1.0, y, y * y], s ** np.arange(M.shape[1]))
+        if M[0, 0, cell] < 0.5:
+            M[:, :, cell] = 0
+        levels.append(M)
+    starts = cells.starts - (np.arange(cells.starts.size) > finest)
+    return Cells(ordered, cells.width, starts, tuple(levels))

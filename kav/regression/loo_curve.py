@@ -1,0 +1,118 @@
+"""The leave-one-out error as a curve over bandwidths, its minimum, and the rules of thumb beside it."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from kav.regression.accounts import accounts
+from kav.regression.fit import observe
+from kav.regression.grid import FINEST, Spectra
+from kav.regression.kernels import kernel_named
+from kav.regression.ladder import gaussian_sweep
+from kav.regression.prepared import Prepared
+from kav.regression.rules import RULES, rule_of_thumb, search_range
+from kav.regression.search import golden_section, vertex
+from kav.task import Task
+
+_FEW = 300
+"""Samples up to which the Gaussian curve comes from the whole matrix."""
+_SAMPLES_PER_CELL_SEARCH = 2_500
+"""Samples from which bandwidths finer than the moment cells are not searched."""
+
+
+@dataclass(frozen=True, eq=False)
+class LooCurve:
+    """Leave-one-out error against bandwidth.
+
+    Parameters
+    ----------
+    kernel : str
+    h : array, shape (n_h,)
+        Ascending.
+    error : array, shape (n_h,)
+        Mean squared leave-one-out error; NaN where fewer than half of the samples have one (that part is not a curve).
+    n_left_out : array of int, shape (n_h,)
+        How many samples have a leave-one-out estimate; isolated ones of a compact kernel have none.
+    n : int
+        Number of samples.
+    best, best_error : float
+        Bandwidth > 0 at the minimum, between grid points too, and the error there. The rule of thumb, and NaN, if
+        nothing has an error.
+    rules : tuple of (str, float)
+        The bandwidths of the rules of thumb, for this kernel.
+    """
+
+    kernel: str
+    h: np.ndarray
+    error: np.ndarray
+    n_left_out: np.ndarray
+    n: int
+    best: float
+    best_error: float
+    rules: tuple[tuple[str, float], ...]
+
+
+def loo_curve(
+    prepared: Prepared, kernel: str = "gaussian", *, n_h: int = 50, n_refine: int = 0, task: Task | None = None
+) -> LooCurve:
+    """Return the leave-one-out error over bandwidths from well inside a gap between samples to twice their range.
+
+    From 2,500 samples on the smallest is what the moment cells resolve, about range / 4,000 for the largest sets.
+
+    Parameters
+    ----------
+    n_h : int
+        Number of bandwidths.
+    n_refine : int
+        Golden-section steps around the minimum; 0 = the parabola through the three best points answers.
+    task : Task or None
+        Asked between bandwidths whether to go on.
+
+    Raises
+    ------
+    KavError
+        If there is no such kernel.
+    """
+    name = kernel_named(kernel).name
+    x, y = prepared.points()
+    low, high = search_range(x, name)
+    if prepared.n > _SAMPLES_PER_CELL_SEARCH:
+        low = min(max(low, 1.01 * prepared.core.cells().width / FINEST), high / 20)
+    spectra = Spectra(prepared.core.cells()) if prepared.n > _FEW and prepared.ordered.n else None
+    if name == "gaussian" and prepared.n <= _FEW:
+        h, error, counts = gaussian_sweep(observe(x, y, 1.0, name), low, high)
+    else:
+        h = np.geomspace(low, high, n_h)
+        error, counts = np.full(n_h, math.nan), np.zeros(n_h, dtype=int)
+        for at in range(n_h):
+            if task is not None:
+                task.report(at / n_h, "leave-one-out error")
+            found = accounts(prepared, float(h[at]), name, spectra=spectra)
+            error[at], counts[at] = found.loo, found.n_left_out
+    error = np.where((2 * counts >= prepared.n) & (counts > 0), error, math.nan)
+    best, at_best = _minimum(prepared, name, h, error, spectra=spectra, n_refine=n_refine)
+    rules = tuple((rule, rule_of_thumb(x, name, rule)) for rule in RULES)
+    return LooCurve(name, h, error, counts, prepared.n, best, at_best, rules)
+
+
+def _minimum(
+    prepared: Prepared, kernel: str, h: np.ndarray, error: np.ndarray, *, spectra: Spectra | None, n_refine: int
+) -> tuple[float, float]:
+    """The bottom of the curve and the error there."""
+    if np.all(np.isnan(error)):
+        return rule_of_thumb(prepared.points()[0], kernel), math.nan
+    filled = np.where(np.isnan(error), math.inf, error)
+    lowest = int(np.argmin(filled))
+    if n_refine == 0:
+        return vertex(h, filled, lowest), float(filled[lowest])
+
+    def error_at(one: float) -> float:
+        found = accounts(prepared, one, kernel, spectra=spectra)
+        return found.loo if found.n_left_out and 2 * found.n_left_out >= prepared.n else math.inf
+
+    around = float(h[max(lowest - 1, 0)]), float(h[min(lowest + 1, h.size - 1)])
+    refined, at_refined = golden_section(error_at, *around, min(n_refine, 12))
+    return (refined, at_refined) if at_refined <= filled[lowest] else (float(h[lowest]), float(filled[lowest]))

@@ -1,0 +1,223 @@
+"""Samples made ready for many questions: sorted once, moments taken once, then any query and bandwidth at once.
+
+Which way a sum is taken is decided here and nowhere else:
+
+======================  ===============================  ================================================
+kernel                  few pairs of query and sample    many
+======================  ===============================  ================================================
+Gaussian, Laplace,      `window.direct_sums`             `series.cell_sums`: error below 1e-6 of the
+exp-dot-product                                          largest \\|y - mean y\\|
+compact                 `window.direct_sums`             `tree.tree_sums`: rounding
+======================  ===============================  ================================================
+
+A sample that is dragged is taken out once (`Prepared.moved`) and from then on added to every sum where it is now: each
+step of a drag costs the same at any n, and nothing drifts.
+
+Host arrays only: on another device `kav.regression.fit` takes every pair.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from kav.regression.cells import Cells, build_cells, lifted
+from kav.regression.extras import NONE, Extras, with_extras
+from kav.regression.kernels import Kernel, kernel_named
+from kav.regression.ordered import Ordered, put_in_order
+from kav.regression.series import cell_sums
+from kav.regression.tree import Tree, build_tree, degrees_for, tree_sums
+from kav.regression.window import Asked, Sums, direct_sums, windows
+
+_PAIRS_PER_QUERY = 1_500
+_PAIRS_PER_SAMPLE = 16
+"""What building cells or a tree costs, in pairs."""
+_FEW = 2_500
+"""Samples up to which every pair is taken."""
+
+
+class Core:
+    """Ordered samples with their cells and trees, each made when first asked for; shared by all steps of a drag."""
+
+    def __init__(self, ordered: Ordered, cells: Cells | None = None) -> None:
+        self.ordered = ordered
+        self._cells = cells
+        self._tree: Tree | None = None
+        self._lock = threading.Lock()
+
+    @property
+    def ready(self) -> bool:
+        """Whether cells or a tree are there already."""
+        return self._cells is not None or self._tree is not None
+
+    def cells(self) -> Cells:
+        """Return the moment cells."""
+        with self._lock:
+            if self._cells is None:
+                self._cells = build_cells(self.ordered)
+            return self._cells
+
+    def tree(self, kernel: Kernel) -> Tree:
+        """Return a moment tree with the degrees that a compact kernel needs; only the latest is kept."""
+        need = degrees_for(kernel)
+        with self._lock:
+            if self._tree is None or any(have < one for have, one in zip(self._tree.degrees, need, strict=True)):
+                self._tree = build_tree(self.ordered, need)
+            return self._tree
+
+    def without(self, place: int) -> Core:
+        """Return the core of all samples but one."""
+        ordered = self.ordered.without(place)
+        with self._lock:
+            cells = None if self._cells is None or not ordered.n else lifted(self._cells, ordered, place)
+        return Core(ordered, cells)
+
+
+class Prepared:
+    """Samples ready for any kernel, bandwidth and query.
+
+    Parameters
+    ----------
+    core : Core
+        All samples but the extras.
+    extras : Extras
+        Samples that are dragged or scaled.
+    """
+
+    def __init__(self, core: Core, extras: Extras = NONE) -> None:
+        self.core = core
+        self.extras = extras
+
+    @classmethod
+    def of(cls, x: Any, y: Any) -> Prepared:
+        """Return finite samples, made ready."""
+        return cls(Core(put_in_order(np.asarray(x, dtype=np.float64), np.asarray(y, dtype=np.float64))))
+
+    @property
+    def n(self) -> int:
+        """Number of samples."""
+        return self.core.ordered.n + self.extras.n
+
+    @property
+    def ordered(self) -> Ordered:
+        """The samples other than the extras, in x order."""
+        return self.core.ordered
+
+    def asked(self, h: float, kernel: str | Kernel, *, power: int = 1) -> Asked:
+        """Return which sums are wanted, with h kept where its square is a number."""
+        row = kernel_named(kernel) if isinstance(kernel, str) else kernel
+        ordered = self.core.ordered
+        largest = abs(ordered.low) + ordered.span if row.log_K is None else ordered.span
+        return Asked(row, max(float(h), 1e-150 * largest), power=power, low=ordered.low)
+
+    def coordinate(self, x: np.ndarray) -> np.ndarray:
+        """Return places of the data's own x as places in `Ordered.x`."""
+        return np.asarray(x, dtype=np.float64) - self.core.ordered.low
+
+    # --- changed samples ------------------------------------------------------------------------------------------
+
+    def moved(self, sample: int, x: float, y: float, *, was: tuple[float, float]) -> Prepared:
+        """Return the samples with one of them at (x, y); `was` is where it has been.
+
+        Taking a sample out for the first time costs a copy of the samples; every further move costs nothing.
+        """
+        return self._put(sample, (x, y), was, None)
+
+    def lifted(self, sample: int, *, at: tuple[float, float]) -> Prepared:
+        """Return the same samples with one of them, which is at `at`, held apart."""
+        return self._put(sample, at, at, None)
+
+    def dosed(self, doses: Mapping[int, float], places: Mapping[int, tuple[float, float]]) -> Prepared:
+        """Return the samples with the kernels of some scaled; `places` are their (x, y)."""
+        result = self
+        for sample, dose in doses.items():
+            result = result._put(sample, places[sample], places[sample], dose)
+        return result
+
+    def _put(self, sample: int, to: tuple[float, float], was: tuple[float, float], dose: float | None) -> Prepared:
+        ordered, core = self.core.ordered, self.core
+        known = self.extras.sample == sample
+        if not np.any(known):
+            core = self.core.without(ordered.place_of(sample, was[0]))
+        weight = dose if dose is not None else (float(self.extras.weight[known][0]) if np.any(known) else 1.0)
+        x, y = to[0] - ordered.low, (to[1] - ordered.mean) / ordered.scale
+        return Prepared(core, self.extras.put(sample, x, y, weight))
+
+    # --- sums -----------------------------------------------------------------------------------------------------
+
+    def sums(self, x_query: np.ndarray, asked: Asked) -> Sums:
+        """Return mass and moment at queries in the coordinate of `Ordered.x`."""
+        return with_extras(self.core_sums(x_query, asked), self.extras, x_query, asked)
+
+    def core_sums(self, x_query: np.ndarray, asked: Asked) -> Sums:
+        """Return the same without the extras."""
+        ordered = self.core.ordered
+        if not ordered.n:
+            nothing = np.zeros(x_query.size)
+            return Sums(nothing, nothing, nothing)
+        if self.takes_every_pair(x_query, asked):
+            order = np.argsort(x_query, kind="stable")
+            found = direct_sums(ordered, x_query[order], asked)
+            back = np.empty_like(order)
+            back[order] = np.arange(order.size)
+            return Sums(found.log_scale[back], found.mass[back], found.moment[back])
+        if asked.kernel.compact:
+            return tree_sums(self.core.tree(asked.kernel), x_query, asked)
+        return cell_sums(self.core.cells(), x_query, asked)
+
+    def takes_every_pair(self, x_query: np.ndarray, asked: Asked) -> bool:
+        """Return whether the pairs within reach are few enough to take each."""
+        ordered = self.core.ordered
+        if ordered.n <= _FEW or not np.isfinite(ordered.span):
+            return True
+        allowed = _PAIRS_PER_QUERY * x_query.size + (0 if self.core.ready else _PAIRS_PER_SAMPLE * ordered.n)
+        lo, hi = windows(ordered, x_query, asked)
+        return int(np.sum(hi - lo)) <= allowed
+
+    # --- what is shown --------------------------------------------------------------------------------------------
+
+    def fit(self, x_query: Any, h: float, kernel: str = "gaussian") -> np.ndarray:
+        """Return the kernel fit at each query, NaN where no sample has weight; the same shape as x_query."""
+        query = np.asarray(x_query, dtype=np.float64)
+        finite = np.isfinite(query).reshape(-1)
+        f = np.full(finite.shape, np.nan)
+        f[finite] = self.core.ordered.shown(
+            self.sums(self.coordinate(query.reshape(-1)[finite]), self.asked(h, kernel)).mean()
+        )
+        return f.reshape(query.shape)
+
+    def curve(self, x_query: np.ndarray, h: float, kernel: str = "gaussian") -> tuple[np.ndarray, np.ndarray]:
+        """Return the fit at each query and the norm of its weights, ``sqrt(sum w^2)``; NaN without weight.
+
+        For a Gaussian, ``sum K_h^2`` is ``sum K`` at h / sqrt 2; the square of a compact kernel is a polynomial again.
+        """
+        q = self.coordinate(x_query)
+        once, twice = self.asked(h, kernel), self.asked(h, kernel, power=2)
+        sums, squares = self.sums(q, once), self.sums(q, twice)
+        held = sums.mass > 0
+        log_ratio = np.where(held, squares.log_scale - 2 * sums.log_scale, 0.0)
+        ratio = np.exp(np.minimum(log_ratio, 0.0)) * squares.mass / np.where(held, sums.mass, 1.0) ** 2
+        return self.core.ordered.shown(sums.mean()), np.where(held, np.sqrt(np.maximum(ratio, 0.0)), np.nan)
+
+    def log_mass(self, x_query: np.ndarray, h: float, kernel: str = "gaussian") -> np.ndarray:
+        """Return ``log sum K`` at each query with K(0) = 1, -inf without weight."""
+        sums = self.sums(self.coordinate(x_query), self.asked(h, kernel))
+        held = sums.mass > 0
+        return np.where(held, np.log(np.where(held, sums.mass, 1.0)) + sums.log_scale, -np.inf)
+
+    def points(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return all samples, the extras last, in the data's own numbers; in no particular order."""
+        ordered, extras = self.core.ordered, self.extras
+        x = np.concatenate([ordered.x, extras.x]) + ordered.low
+        return x, ordered.shown(np.concatenate([ordered.y, extras.y]))
+
+    def near(self, x_query: float, n: int) -> np.ndarray:
+        """Return the samples nearest in place around a query, at most n of the core and all extras, int64."""
+        ordered = self.core.ordered
+        at = int(np.searchsorted(ordered.x, x_query - ordered.low))
+        first = max(0, min(at - n // 2, ordered.n - n))
+        places = np.arange(first, min(first + n, ordered.n))
+        return np.concatenate([ordered.samples(places), self.extras.sample.astype(np.int64)])
