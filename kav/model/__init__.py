@@ -1,6 +1,7 @@
 """The model half: from a folder on disk to a `Trace` from which every panel reads.
 
-In reading order: `config` (what a model is), `families`, `tensors` and `checkpoint` (how one is opened), `tokenizer`
-and `model` (its words), `layers` and `attention` (the parts of a layer), `edits` (how a run may differ), `forward`
+In reading order: `config` (what a model is); `family`, `families`, `rope` and `family_config` (what families differ in,
+one row each), `tensors`, the `gguf` modules, `weights` and `checkpoint` (how one is opened), `tokenizer` and `model`
+(its words); `activations`, `layers` and `attention` (the parts of a layer), `edits` (how a run may differ), `forward`
 (layers put together, also batched), `reuse` and `trace` (one run, kept), `head` (one head of a run as a smoother).
 """
