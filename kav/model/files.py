@@ -17,6 +17,9 @@ from kav.errors import ModelError
 
 MAX_DEPTH = 32
 """Deepest nesting of JSON that is read."""
+MAX_CONTAINERS = 700_000
+MAX_VALUES = 5_000_000
+"""Each list takes fifty times the memory of the two letters that it is written with."""
 CHANGED = "open the model again"
 
 
@@ -48,6 +51,8 @@ def read_json(raw: bytes, what: str) -> Any:
             raise ValueError(f"{text[:40]} is not a number that can be computed with")
         return float(text)
 
+    if raw.count(b"[") + raw.count(b"{") > MAX_CONTAINERS or raw.count(b",") > MAX_VALUES:
+        raise ModelError(f"{what} must have at most {MAX_CONTAINERS:,} lists and {MAX_VALUES:,} values, got more")
     try:
         found = json.loads(raw, object_pairs_hook=once, parse_constant=refuse, parse_int=whole, parse_float=real)
     except (ValueError, RecursionError) as error:

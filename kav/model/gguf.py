@@ -29,9 +29,11 @@ MAX_KEYS = 65_536
 MAX_TENSORS = 200_000
 MAX_KEY = 65_535
 MAX_STRING = 64 << 20
-MAX_ITEMS = 1 << 22
-MAX_ALL_ITEMS = 1 << 23
-"""Most array entries of a whole file."""
+MAX_ITEMS = 1 << 20
+MAX_ALL_ITEMS = 1 << 21
+"""Most array entries of a whole file: a vocabulary of 256,000 with its scores, types and merges has 1.3 million."""
+MAX_ARRAYS = 4096
+"""Most arrays in an array."""
 MAX_NESTING = 4
 MAX_NAME = 63
 MAX_DIMS = 4
@@ -123,8 +125,9 @@ class _Cursor:
         if sign is None and kind not in (_STRING, _ARRAY):
             raise ModelError(f"type of {what} of {self.file.name} must be one of 0..12, got {kind}")
         size = struct.calcsize("<" + sign) if sign else 8 if kind == _STRING else 12
-        if n_items > MAX_ITEMS or self.n_items + n_items > MAX_ALL_ITEMS:
-            raise ModelError(f"{what} of {self.file.name} must have at most {MAX_ITEMS:,} entries, got {n_items:,}")
+        most = MAX_ARRAYS if kind == _ARRAY else MAX_ITEMS
+        if n_items > most or self.n_items + n_items > MAX_ALL_ITEMS:
+            raise ModelError(f"{what} of {self.file.name} must have at most {most:,} entries, got {n_items:,}")
         self.n_items += n_items
         seen = self.need(n_items * size, what)
         if sign:

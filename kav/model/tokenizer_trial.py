@@ -7,10 +7,11 @@ for ever on a few letters. A child with limits reads it and encodes a few texts 
 from __future__ import annotations
 
 import base64
+import hashlib
 import subprocess
 import sys
 import threading
-from functools import lru_cache
+from functools import cache
 from typing import Any
 
 from kav.errors import ModelError
@@ -107,9 +108,16 @@ class Trial:
     """
 
     def __init__(self, source: bytes) -> None:
-        self._source = source
-        self._thread = threading.Thread(target=verdict, args=(source,), daemon=True)
+        self._reason = ""
+        self._thread = threading.Thread(target=self._run, args=(source,), daemon=True)
         self._thread.start()
+
+    def _run(self, source: bytes) -> None:
+        digest = hashlib.sha256(source).digest()
+        if digest not in _passed():
+            self._reason = verdict(source)
+        if not self._reason:
+            _passed().add(digest)
 
     def finish(self) -> None:
         """Wait for the end.
@@ -120,12 +128,16 @@ class Trial:
             If the file could not be loaded and used within its limits.
         """
         self._thread.join()
-        reason = verdict(self._source)
-        if reason:
-            raise ModelError(f"tokenizer.json must be one that can be opened and used, {reason}")
+        if self._reason:
+            raise ModelError(f"tokenizer.json must be one that can be opened and used, {self._reason}")
 
 
-@lru_cache(maxsize=4)
+@cache
+def _passed() -> set[bytes]:
+    """Digests of what passed in this process: the same file is not tried twice."""
+    return set()
+
+
 def verdict(source: bytes) -> str:
     """Return why a tokenizer cannot be used; "" if it can, or if there is no interpreter to try it in."""
     if getattr(sys, "frozen", False) or not sys.executable:

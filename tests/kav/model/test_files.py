@@ -1,6 +1,7 @@
 """Files of a model: names that lead out of its folder, JSON that lies, and files that change under the reader."""
 
 import os
+import tracemalloc
 
 import pytest
 
@@ -42,6 +43,18 @@ def test_numbers_that_nothing_can_compute_with_are_refused(number):
     with pytest.raises(ModelError, match=r"a\.json must be JSON"):
         read_json(f'{{"x": [{number}]}}'.encode(), "a.json")
     assert read_json(f"[{2**64 - 1}, {-(2**63)}, 1e308, -0.0]".encode(), "a.json") == [2**64 - 1, -(2**63), 1e308, 0]
+
+
+@pytest.mark.parametrize("many", [b"[]," * 700_001, b"{}," * 700_001, b"0," * 5_000_001])
+def test_json_of_more_values_than_any_model_has_is_refused_unparsed(many):
+    raw = b"[" + many + b"0]"
+    tracemalloc.start()
+    try:
+        with pytest.raises(ModelError, match=r"at most 700,000 lists and 5,000,000 values"):
+            read_json(raw, "a.json")
+        assert tracemalloc.get_traced_memory()[1] < 100_000
+    finally:
+        tracemalloc.stop()
 
 
 def test_pipe_in_place_of_a_file_is_refused_without_waiting(tmp_path):

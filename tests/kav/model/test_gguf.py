@@ -121,16 +121,20 @@ MALFORMED = {
     "string size": (whole(ONE, keys=[made.key("a", (made.STRING, b"\xff" * 8))]), "at most 67,108,864 bytes"),
     "array size": (
         whole(ONE, keys=[made.key("a", (made.ARRAY, struct.pack("<IQ", made.U8, HUGE)))]),
-        "at most 4,194,304 entries",
+        "at most 1,048,576 entries",
     ),
     "array beyond the end": (
-        whole(ONE, keys=[made.key("a", (made.ARRAY, struct.pack("<IQ", made.STRING, 4_000_000)))]),
+        whole(ONE, keys=[made.key("a", (made.ARRAY, struct.pack("<IQ", made.STRING, 1_000_000)))]),
         "must end within the file",
     ),
     "array type": (whole(ONE, keys=[made.key("a", (made.ARRAY, struct.pack("<IQ", 99, 0)))]), "got 99"),
     "array in array in array": (
         whole(ONE, keys=[made.key("a", (made.ARRAY, struct.pack("<IQ", made.ARRAY, 1) * 6))]),
         "nested at most 4 deep",
+    ),
+    "many arrays in an array": (
+        whole(ONE, keys=[made.key("a", (made.ARRAY, struct.pack("<IQ", made.ARRAY, 4097) + bytes(12 * 4097)))]),
+        "at most 4,096 entries, got 4,097",
     ),
     "alignment 13": (whole(ONE, keys=[made.key("general.alignment", 13)]), "power of two in 1..65536, got 13"),
     "alignment 0": (whole(ONE, keys=[made.key("general.alignment", 0)]), "power of two in 1..65536, got 0"),
