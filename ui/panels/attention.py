@@ -153,7 +153,7 @@ class AttentionPanel(Panel):
         """Give the navigator what it can use, and the matrix the rest."""
         width, height = self.body.width(), self.body.height()
         most = round(NAVIGATOR * width)
-        self.mosaic.setFixedWidth(min(self.mosaic.wanted_width(height), most))
+        self.mosaic.setFixedWidth(self.mosaic.wanted_width(height, most))
         self.gallery.setFixedWidth(min(self.gallery.wanted_width(height), most))
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
 from PySide6.QtCore import QEvent, QPointF, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import QColor, QImage, QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QPen, QWheelEvent
 from PySide6.QtWidgets import QSizePolicy, QWidget
@@ -11,7 +12,7 @@ from PySide6.QtWidgets import QSizePolicy, QWidget
 from kav.views.attention import Thumb
 
 from ..theme import current
-from .mosaic_layout import CAPTION, EDGE, Tiles, arrange
+from .mosaic_layout import CAPTION, EDGE, LINE, Tiles, arrange
 from .painted import STEPS, Painted, elided, text_width, write
 from .shading import levels_of, picture, pooled
 
@@ -37,7 +38,7 @@ class Mosaic(Painted):
         self._compact = False
         self._shift = QPointF()
         self._hovered = (-1, -1)
-        self._images: dict[tuple[object, ...], QImage] = {}
+        self._sheets: dict[tuple[object, ...], QImage] = {}
 
     # --- data ----------------------------------------------------------------------------------------------------
 
@@ -57,7 +58,7 @@ class Mosaic(Painted):
     def set_thumbs(self, thumbs: tuple[tuple[Thumb, ...], ...], layer: int, head: int) -> None:
         """Show the heads, thumbs[layer][head], and frame one."""
         if thumbs is not self._thumbs:
-            self._images.clear()
+            self._sheets.clear()
         self._thumbs, self._chosen = thumbs, (layer, head)
         self._show_chosen()
         name = self._name(layer, head)
@@ -87,17 +88,20 @@ class Mosaic(Painted):
 
     def tiles(self) -> Tiles:
         """Return where the thumbs are before scrolling, in the room there is now."""
-        return arrange(self.n_layers, self.n_heads, self.width() - EDGE, self._floor(), compact=self._compact)
+        return arrange(self.n_layers, self.n_heads, self.width() - EDGE, self._room(), compact=self._compact)
+
+    def _room(self) -> float:
+        """Return the height for thumbs, and the line below them if they have no names."""
+        return self.height() - (CAPTION if self._compact else 0)
 
     def _floor(self) -> float:
         """Return where the thumbs end."""
-        return self.height() - (CAPTION if self._compact else 0)
+        return self._room() - (0 if self._compact or self.tiles().named else LINE)
 
     def _overhang(self) -> QPointF:
         """Return how far the thumbs reach beyond the widget."""
-        tiles = self.tiles()
-        end = tiles.rect(self.n_layers - 1, self.n_heads - 1)
-        return QPointF(max(0.0, end.right() + 4 - self.width()), max(0.0, end.bottom() + 4 - self._floor()))
+        end = self.tiles().end(self.n_layers, self.n_heads) if self._thumbs else QPointF()
+        return QPointF(max(0.0, end.x() + 4 - self.width()), max(0.0, end.y() + 4 - self._floor()))
 
     def _show_chosen(self) -> None:
         """Scroll by as little as shows the chosen head."""
@@ -127,13 +131,15 @@ class Mosaic(Painted):
     def sizeHint(self) -> QSize:
         return QSize(self.wanted_width(320), 320)
 
-    def wanted_width(self, height: int) -> int:
-        """Return the width at which the thumbs are as large as `height` allows."""
+    def wanted_width(self, height: int, most: float = 1e6) -> int:
+        """Return the width, at most `most`, at which the thumbs are as large as `height` allows."""
+        room = height - (CAPTION if self._compact else 0)
+        tiles = arrange(self.n_layers, self.n_heads, 1e6, room, compact=self._compact)
+        if not tiles.named and self._thumbs:
+            tiles = arrange(self.n_layers, self.n_heads, most - EDGE, room, compact=self._compact)
+            return math.ceil(min(most, max(tiles.end(self.n_layers, self.n_heads).x() + EDGE, 180)))
         n_columns = max(1, self.n_heads if self._compact else self.n_layers)
-        tiles = arrange(
-            self.n_layers, self.n_heads, 1e6, height - (CAPTION if self._compact else 0), compact=self._compact
-        )
-        return math.ceil(tiles.x + n_columns * tiles.step_x) + (EDGE if self._compact or not tiles.named else 0)
+        return math.ceil(min(most, tiles.x + n_columns * tiles.step_x + (EDGE if self._compact else 0)))
 
     def minimumSizeHint(self) -> QSize:
         return QSize(80, 80)
@@ -155,6 +161,8 @@ class Mosaic(Painted):
         painter.restore()
         if self._compact:
             self._paint_caption(painter, tiles)
+        elif not tiles.named and self._thumbs:
+            self._paint_line(painter)
         self.paint_ring(painter, QRectF(self.rect()).adjusted(1, 1, -1, -1))
         painter.end()
 
@@ -165,15 +173,20 @@ class Mosaic(Painted):
                 text = f"layer {layer}" if tiles.step_x >= 48 else f"{layer}"
                 write(painter, QRectF(place.left(), 6, place.width(), 16), text, px=11, color="muted")
             return
-        n_columns, n_rows = (self.n_layers, self.n_heads) if tiles.across == "layer" else (self.n_heads, self.n_layers)
-        for column in range(0, n_columns, math.ceil(16 / tiles.step_x)):
-            x = tiles.x + column * tiles.step_x + tiles.side / 2 - self._shift.x()
-            if x >= tiles.x:
-                write(painter, QRectF(x - 15, tiles.y - 18, 30, 16), str(column), px=10, color="muted", side="centre")
-        for row in range(0, n_rows, math.ceil(12 / tiles.step_y)):
-            y = tiles.y + row * tiles.step_y + tiles.side / 2 - self._shift.y()
-            if tiles.y <= y <= self._floor():
-                write(painter, QRectF(0, y - 8, 15, 16), str(row), px=10, color="muted", side="right")
+        for layers in tiles.banks(self.n_layers):
+            by_layer = tiles.across == "layer"
+            across, down = (layers, range(self.n_heads)) if by_layer else (range(self.n_heads), layers)
+            corner = tiles.rect(layers[0], 0).translated(-self._shift)
+            for i in range(0, len(across), math.ceil(16 / tiles.step_x)):
+                x = corner.left() + i * tiles.step_x + tiles.side / 2
+                place = QRectF(x - 15, max(corner.top(), tiles.y if len(layers) == self.n_layers else 0) - 18, 30, 16)
+                if x >= tiles.x and 0 <= place.top() < self._floor():
+                    write(painter, place, str(across[i]), px=10, color="muted", side="centre")
+            for i in range(0, len(down), math.ceil(12 / tiles.step_y)):
+                y = corner.top() + i * tiles.step_y + tiles.side / 2
+                left = max(corner.left() - 20, 0)
+                if tiles.y <= y <= self._floor() and left < self.width():
+                    write(painter, QRectF(left, y - 8, 15, 16), str(down[i]), px=10, color="muted", side="right")
 
     def _paint_thumb(self, painter: QPainter, tiles: Tiles, layer: int, head: int, thumb: Thumb) -> None:
         theme, rect = current(), tiles.rect(layer, head).translated(-self._shift)
@@ -183,7 +196,10 @@ class Mosaic(Painted):
         if tiles.named:
             self._paint_name(painter, tiles, rect, layer, head, thumb.role, chosen)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing, False)
-        painter.drawImage(rect, self._image(thumb, rect))
+        sheet = self._sheet(max(1, round(rect.width() * self.devicePixelRatioF())))
+        n = sheet.width()
+        first = sum(len(heads) for heads in self._thumbs[:layer]) + head
+        painter.drawImage(rect, sheet, QRectF(0, first * n, n, n))
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         painter.setBrush(Qt.BrushStyle.NoBrush)
         painter.setPen(QPen(QColor(theme.ctrl if self._hovered == (layer, head) else theme.border), 1))
@@ -212,18 +228,19 @@ class Mosaic(Painted):
                 color="text2" if role != "mixed" else "muted",
             )
 
-    def _image(self, thumb: Thumb, rect: QRectF) -> QImage:
-        side = max(1, round(rect.width() * self.devicePixelRatioF()))
-        key = (thumb.layer, thumb.head, side, current().name)
-        if key not in self._images:
+    def _sheet(self, side: int) -> QImage:
+        """All thumbs below each other, made at once: hundreds of small pictures would take a tenth of a second."""
+        key = (side, current().name)
+        if key not in self._sheets:
+            cells = np.stack([thumb.cells for layer in self._thumbs for thumb in layer], axis=-1)  # (n, n, n_thumbs)
+            small = np.moveaxis(pooled(cells, side, side), -1, 0)  # (n_thumbs, n_small, n_small)
             # Small weights stay visible in a thumb: weight ** 0.7.
-            levels = levels_of(pooled(thumb.cells, side, side).clip(0) ** 0.7, False)
-            self._images[key] = picture(levels)
-        return self._images[key]
+            self._sheets[key] = picture(levels_of(small.reshape(-1, small.shape[-1]).clip(0) ** 0.7, False))
+        return self._sheets[key]
 
     def _paint_caption(self, painter: QPainter, tiles: Tiles) -> None:
         layer, head = self._chosen
-        end = tiles.rect(self.n_layers - 1, 0).bottom() if self._thumbs else 0.0
+        end = tiles.end(self.n_layers, self.n_heads).y() if self._thumbs else 0.0
         y = min(end + 10, self._floor() + 4)
         role, text = self._caption
         name, width = f"{layer}.{head}", self.width() - EDGE
@@ -231,6 +248,17 @@ class Mosaic(Painted):
         left = text_width(name, 12, 600) + 8
         write(painter, QRectF(left, y, width - left, 16), role, px=12, weight=600, color="ink")
         write(painter, QRectF(0, y + 18, width, 16), elided(text, width, 11), px=11, color="text2")
+
+    def _paint_line(self, painter: QPainter) -> None:
+        """Say in one line which head is chosen and what it does: thumbs this small have no names."""
+        layer, head = self._chosen
+        end = self.tiles().end(self.n_layers, self.n_heads).y() - self._shift.y()
+        y, name = min(end + 5, self._floor() + 4), f"{layer}.{head}"
+        write(painter, QRectF(0, y, 60, 16), name, px=12, weight=600, color="ink")
+        left = text_width(name, 12, 600) + 8
+        words = " · ".join(word for word in self._caption if word)
+        room = self.width() - EDGE - left
+        write(painter, QRectF(left, y, room, 16), elided(words, room, 11), px=11, color="text2")
 
     # --- pointer and keys ----------------------------------------------------------------------------------------
 

@@ -5,16 +5,23 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from PySide6.QtCore import QRectF
+from PySide6.QtCore import QPointF, QRectF
 
 LARGEST, NAMED, SMALLEST = 84, 30, 10  # thumb sides: largest, smallest with its name above, smallest
+MOST_UNNAMED = 48
 EDGE = 14
 CAPTION = 44  # height of the two lines below in the compact form
+LINE = 22  # height of the one line below thumbs without names
+HEADING, NUMBERS = 22, 20  # room above a bank for its column numbers, and beside it for its row numbers
+MOST_BANKS = 6
 
 
 @dataclass(frozen=True)
 class Tiles:
-    """Where the thumbs are. `across` is the index of what runs along x: "layer", or "head" in the compact form."""
+    """Where the thumbs are. `across` is the index of what runs along x: "layer", or "head" in the compact form.
+
+    A model of many layers and few heads is broken into banks of `per` layers, below each other (compact: side by side).
+    """
 
     x: float
     y: float
@@ -24,17 +31,38 @@ class Tiles:
     across: str
     roles: bool  # whether the name of the role fits beside the head's number
     named: bool  # whether there is a name above each thumb
+    per: int = 1 << 30  # layers in a bank
+    bank: float = 0.0  # from one bank to the next
 
     def rect(self, layer: int, head: int) -> QRectF:
         """Return the square of a head."""
-        column, row = (layer, head) if self.across == "layer" else (head, layer)
-        return QRectF(self.x + column * self.step_x, self.y + row * self.step_y, self.side, self.side)
+        bank, place = divmod(layer, self.per)
+        if self.across == "layer":
+            x, y = self.x + place * self.step_x, self.y + head * self.step_y + bank * self.bank
+        else:
+            x, y = self.x + head * self.step_x + bank * self.bank, self.y + place * self.step_y
+        return QRectF(x, y, self.side, self.side)
+
+    def end(self, n_layers: int, n_heads: int) -> QPointF:
+        """Return the lower right corner of all thumbs."""
+        last, full = self.rect(n_layers - 1, n_heads - 1), self.rect(min(self.per, n_layers) - 1, n_heads - 1)
+        return QPointF(max(last.right(), full.right()), max(last.bottom(), full.bottom()))
+
+    def banks(self, n_layers: int) -> list[range]:
+        """Return the layers of each bank."""
+        return [range(first, min(first + self.per, n_layers)) for first in range(0, n_layers, self.per)]
 
 
 def arrange(n_layers: int, n_heads: int, width: float, height: float, *, compact: bool) -> Tiles:
-    """Return the largest thumbs that fit, with names above them if those fit too; beyond that the mosaic scrolls."""
+    """Return the largest thumbs that fit, with names above them if those fit too; beyond that the mosaic scrolls.
+
+    Parameters
+    ----------
+    width, height : float
+        The room, without the caption of the compact form; thumbs without names leave `LINE` of the height free.
+    """
+    n_layers, n_heads = max(1, n_layers), max(1, n_heads)
     n_columns, n_rows = (n_heads, n_layers) if compact else (n_layers, n_heads)
-    n_columns, n_rows = max(1, n_columns), max(1, n_rows)
     across = "head" if compact else "layer"
     if compact:
         side = min(LARGEST, math.floor(width / n_columns) - 8, math.floor((height - 4) / n_rows) - 20)
@@ -45,6 +73,19 @@ def arrange(n_layers: int, n_heads: int, width: float, height: float, *, compact
         if side >= NAMED:
             step = min(max(side + 36, 92), max(side + 6, (width + 12) / n_columns))
             return Tiles(1, 41, side, step, side + 21, across, step >= side + 26, True)
-    step = math.floor(min((height - 26) / n_rows, (width - 20) / n_columns, NAMED))
-    step = max(SMALLEST + 2, step)
-    return Tiles(20, 22, step - 2, step, step, across, False, False)
+    room = height if compact else height - LINE
+    steps = {n: _step(n, n_layers, n_heads, width, room, compact=compact) for n in range(1, MOST_BANKS + 1)}
+    n_banks = max(steps, key=lambda n: (max(steps[n], SMALLEST + 2), -n))
+    step = max(SMALLEST + 2, steps[n_banks])
+    bank = n_heads * step + (NUMBERS + 4 if compact else HEADING)
+    return Tiles(NUMBERS, HEADING, step - 2, step, step, across, False, False, math.ceil(n_layers / n_banks), bank)
+
+
+def _step(n_banks: int, n_layers: int, n_heads: int, width: float, height: float, *, compact: bool) -> int:
+    """The side, gap included, at which thumbs in so many banks fit."""
+    per = math.ceil(n_layers / n_banks)
+    if compact:
+        side = min((height - HEADING - 4) / per, (width - n_banks * (NUMBERS + 4)) / (n_banks * n_heads))
+    else:
+        side = min((height - n_banks * HEADING - 4) / (n_banks * n_heads), (width - NUMBERS) / per)
+    return math.floor(min(side, MOST_UNNAMED))

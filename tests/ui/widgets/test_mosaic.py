@@ -85,3 +85,50 @@ def test_thumbs_grow_with_the_room_up_to_84(compact):
     sides = [arrange(2, 4, width, width, compact=compact).side for width in (200, 340, 500, 2000)]
     assert sides == sorted(sides)
     assert sides[-1] == 84
+
+
+def test_many_layers_of_few_heads_are_broken_into_banks_that_need_no_scrolling():
+    tiles = arrange(30, 9, 250, 320, compact=False)
+    end = tiles.end(30, 9)
+    assert [len(bank) for bank in tiles.banks(30)] == [15, 15]
+    assert tiles.step_x >= 13
+    assert (end.x() <= 250, end.y() <= 320) == (True, True)
+    places = [tiles.rect(layer, head) for layer in range(30) for head in range(9)]
+    assert not any(a.intersects(b) for i, a in enumerate(places) for b in places[i + 1 :])
+
+
+def test_a_thumb_shows_its_own_head(qtbot):
+    """The pictures of all heads are made on one sheet: none may be another's."""
+    n = 8
+    cells = [np.zeros((n, n)) for _ in range(6)]
+    for i in range(6):
+        cells[i][i, :] = 1.0
+    data = tuple(tuple(Thumb(la, h, "", 0.0, cells[3 * la + h], False) for h in range(3)) for la in range(2))
+    mosaic = Mosaic()
+    qtbot.addWidget(mosaic)
+    mosaic.resize(250, 340)
+    mosaic.set_thumbs(data, 0, 0)
+    image = mosaic.grab().toImage()
+    for layer in range(2):
+        for head in range(3):
+            place = mosaic.head_rect(layer, head)
+            dark = [
+                QColor(
+                    image.pixelColor(round(place.center().x()), round(place.top() + (row + 0.5) * place.height() / n))
+                )
+                for row in range(n)
+            ]
+            assert int(np.argmin([color.lightness() for color in dark])) == 3 * layer + head
+
+
+def test_small_thumbs_say_below_what_the_chosen_head_does(qtbot):
+    mosaic = Mosaic()
+    qtbot.addWidget(mosaic)
+    mosaic.resize(250, 320)
+    mosaic.set_thumbs(thumbs(30, 9), 17, 5)
+    without = mosaic.grab().toImage()
+    mosaic.set_caption("induction", "prefix matching 0.965 on this prompt")
+    shown = mosaic.grab().toImage()
+    end = round(mosaic.tiles().end(30, 9).y())
+    assert shown.copy(0, 0, 250, end) == without.copy(0, 0, 250, end)
+    assert shown.copy(0, end, 250, 320 - end) != without.copy(0, end, 250, 320 - end)
