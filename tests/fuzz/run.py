@@ -99,7 +99,7 @@ def limit_memory(n_bytes):
 def without_trials():
     """Let tokenizers be read in this process, ten times as fast; the trial is returned.
 
-    A crash here is one more thing to find. What only takes too long or too much is what the trial is for: it must say so.
+    A crash here is one more thing to find. What only takes too long or too much is for the trial, which must say so.
     """
     from kav.model import tokenizer_trial
 

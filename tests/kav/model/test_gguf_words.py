@@ -12,7 +12,8 @@ from tokenizers import pre_tokenizers
 import kav
 from kav.errors import ModelError
 from kav.model.gguf import GgufFile
-from kav.model.gguf_words import PATTERNS, start_token, tokenizer_json
+from kav.model.gguf_patterns import PATTERNS
+from kav.model.gguf_words import start_token, tokenizer_json
 from kav.model.tokenizer import Tokenizer
 from tests.kav.model import gguf_maker as made
 
