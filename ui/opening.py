@@ -65,6 +65,16 @@ class Gpu:
     words: str  # its name, or why there is none
 
 
+@dataclass(frozen=True)
+class _How:
+    """How to open a model; see `Opening.open`."""
+
+    device: str
+    ask: bool
+    strict: bool
+    tied: bool
+
+
 class Opening(QObject):
     """Opens the session's models, one at a time.
 
@@ -85,6 +95,7 @@ class Opening(QObject):
         self.gpu: Gpu | None = None
         self.name = ""  # of the model that is being opened, "" = none
         self.fraction = 0.0
+        self.refused = ""  # the source that was refused last
         self._source = ""
         self._session = session
         self._engine = session.engine
@@ -94,7 +105,7 @@ class Opening(QObject):
 
     # --- opening -------------------------------------------------------------------------------------------------
 
-    def open(self, source: str, *, ask: bool = True, strict: bool = False) -> None:
+    def open(self, source: str, *, ask: bool = True, strict: bool = False, tied: bool = False) -> None:
         """Open a model; a newer request replaces this one, `cancel` stops it.
 
         Parameters
@@ -105,9 +116,12 @@ class Opening(QObject):
             Whether a large model is asked about first, through `asked`.
         strict : bool
             Whether to refuse a GPU that is chosen but not there; else the model runs on the CPU, and a notice says so.
+        tied : bool
+            Whether to use the embedding as the output matrix.
         """
         self._set(source, name_of(source))
-        work = partial(_open, source, self.recent.device, ask and not strict, strict)
+        how = _How(self.recent.device, ask and not strict, strict, tied)
+        work = partial(_open, source, how)
         self._engine.submit("model", work, lane=LANE)
 
     def cancel(self) -> None:
@@ -154,6 +168,7 @@ class Opening(QObject):
 
     def _on_engine_failed(self, channel: str, error: BaseException) -> None:
         if channel == "model":
+            self.refused = self._source
             self._set("", "")
             self.look()
             self._session.problemRaised.emit(error)
@@ -181,18 +196,18 @@ class Opening(QObject):
             self.reopen()
 
 
-def _open(source: str, device: str, ask: bool, strict: bool, task: Task) -> Opened | Question:
+def _open(source: str, how: _How, task: Task) -> Opened | Question:
     task.report(0.0)
-    lost = ""
-    if device == "cuda" and not strict:
+    device, lost = how.device, ""
+    if device == "cuda" and not how.strict:
         found, words = probe()
         device, lost = (device, "") if found else ("cpu", f"the model runs on the CPU: {words}")
-    question = _question(source, device) if ask and source not in BUNDLED.values() else None
+    question = _question(source, device) if how.ask and source not in BUNDLED.values() else None
     if question is not None:
         return question
-    model = kav.open_model(source, device=device, task=task)
-    notes = (lost, *model.notes) if lost else model.notes
-    return Opened(source, replace(model, name=name_of(source), notes=notes))
+    model = kav.open_model(source, device=device, tied=how.tied, task=task)
+    name = name_of(source) + (" (output matrix: the embedding)" if how.tied else "")
+    return Opened(source, replace(model, name=name, notes=(lost, *model.notes) if lost else model.notes))
 
 
 def _question(source: str, device: str) -> Question | None:

@@ -8,7 +8,7 @@ from PySide6.QtCore import QEvent, QMimeData, QObject, Qt, QTimer
 from PySide6.QtGui import QDragEnterEvent, QDropEvent, QKeyEvent
 from PySide6.QtWidgets import QMainWindow
 
-from kav.errors import KavError
+from kav.errors import KavError, NoOutputMatrixError
 from kav.model.local import name_of
 from kav.model.prompt_size import PromptError
 
@@ -86,6 +86,8 @@ class OpeningView(QObject):
         if isinstance(error, PromptError):
             n = f"{error.n_fit:,}"
             actions = ((f"Cut to the last {n}", (error.n_fit, "last")), (f"The first {n}", (error.n_fit, "first")))
+        elif isinstance(error, NoOutputMatrixError):
+            actions = (("Use the embedding", self._opening.refused),)
         self.notice.show_error(shown, actions)
 
     def _on_notice_action_requested(self, value: Any) -> None:
@@ -93,6 +95,8 @@ class OpeningView(QObject):
             self._opening.open(value.source, ask=False)
         elif isinstance(value, tuple):
             self._session.cut_prompt(*value)
+        elif isinstance(value, str):
+            self._opening.open(value, tied=True)
 
     # --- drag and drop, size, Esc --------------------------------------------------------------------------------
 

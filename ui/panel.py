@@ -26,6 +26,9 @@ from .stage import Stage
 from .widgets.card import CardBody, CardFooter, CardHeader
 from .widgets.formula_card import FormulaCard
 
+NOTHING = ("Nothing to show yet", "Open a model, or type a prompt above.")
+HEADLESS = ("This model predicts no tokens", "It has no output matrix. “Where does it look?” and the QK circuit work.")
+
 
 class Panel(CardBody):
     """Base of all panels: the body and footer of a card; its header is the title bar of the dock.
@@ -51,7 +54,7 @@ class Panel(CardBody):
         self.setAccessibleName(self.question)
         self.compact = False
         self.error: BaseException | None = None
-        self.empty = ("Nothing to show yet", "Open a model, or type a prompt above.")
+        self.empty = NOTHING
         self._kind = session.kind
         self._tabs: tuple[tuple[str, str], ...] = ()
         self.header = CardHeader(self.question, self.titles[session.kind], parent, name=f"{self.name}.header")
@@ -64,7 +67,7 @@ class Panel(CardBody):
         self.column.addWidget(self.stage, 1)
         self.column.addWidget(self.footer_bar)
         self.build()
-        self._feed = Feed(self.name, self.view, session, spec=self.spec, lane=self.lane, parent=self)
+        self._feed = Feed(self.name, self.view, session, spec=self._spec, lane=self.lane, parent=self)
         self._wire()
         self.on_scene(self._kind)
         self._feed.set_active(False)  # until somebody sees the panel
@@ -97,6 +100,16 @@ class Panel(CardBody):
     def draw(self, result: Any) -> None:
         """Set the result's data on what is there."""
         raise NotImplementedError
+
+    def needs_logits(self) -> bool:
+        """Return whether what is asked now takes a model that predicts tokens."""
+        return True
+
+    def _spec(self) -> Any:
+        trace = self.session.trace if self.session.kind == "head" else None
+        headless = trace is not None and not trace.model.config.has_logits and self.needs_logits()
+        self.empty = HEADLESS if headless else NOTHING
+        return None if headless else self.spec()
 
     def on_compact(self, compact: bool) -> None:
         """Arrange for the compact layout, or back."""
@@ -181,6 +194,7 @@ class Panel(CardBody):
             self._formulas.set_rows(self.view.formula(result))
 
     def _on_feed_emptied(self) -> None:
+        self.error = None
         self.header.set_reading(())
         self.header.set_edited(False)
         self.stage.show_empty(*self.empty)

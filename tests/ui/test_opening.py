@@ -1,13 +1,16 @@
 """Opening models as people do: menus, drops, lists; with progress, cancel, questions, and never losing the open one."""
 
+import json
 import shutil
 import threading
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from PySide6.QtCore import QEvent, QMimeData, QPoint, QPointF, QSettings, Qt, QUrl
 from PySide6.QtGui import QDragEnterEvent, QDragLeaveEvent, QDropEvent
 from PySide6.QtWidgets import QApplication, QFileDialog
+from safetensors.numpy import load_file, save_file
 
 import kav
 from kav.model.forecast import Forecast
@@ -93,7 +96,7 @@ class Gate:
         self.original = kav.open_model
         monkeypatch.setattr(kav, "open_model", self.open)
 
-    def open(self, source, *, device="auto", task=None):
+    def open(self, source, *, device="auto", tied=False, task=None):
         while not self.go.wait(0.01):
             task.report(self.fraction)
         return self.original(source, device="cpu", task=task)
@@ -425,6 +428,47 @@ def test_a_model_without_tokenizer_has_ids_as_labels_and_as_prompt(make_window, 
     window.opening.open("bundled")
     assert window.session.prompt == text
     assert window.panels["attention"].error is None
+
+
+def test_a_model_without_output_matrix_shows_what_it_has(make_window, tmp_path):
+    from kav.model.model import Model  # a model of a kind that predicts nothing
+    from tests.kav.model_factory import tiny_model
+
+    window = make_window()
+    tiny = tiny_model(causal=False)
+    headless = Model(replace(tiny.config, has_logits=False), replace(tiny.weights, W_U=None), name="states")
+    window.session.set_model(headless)
+    assert {name: panel.error for name, panel in window.panels.items()} == dict.fromkeys(window.panels)
+    assert window.result("attention").visible.all()
+    for name in ("fit", "attribution", "circuits", "dose"):
+        empty = window.panels[name].stage.empty
+        assert empty.isVisible() or name == "circuits"
+        assert "predicts no tokens" in empty.accessibleName()
+    assert [key for key, _ in window.panels["attention"].weighting._options] == ["weight", "message"]
+    assert not window.prompt_bar.target.isEnabled()
+    assert "no output head" in window.prompt_bar.target.toolTip()
+    window.panels["circuits"].circuit.set_current("qk")
+    window.panels["circuits"].request()
+    assert window.result("circuits").circuit == "qk"
+    window.opening.open("bundled")
+    assert all(panel.result is not None and panel.error is None for panel in window.panels.values())
+    assert window.prompt_bar.target.isEnabled()
+
+
+def test_a_missing_output_matrix_leaves_the_choice_to_the_person(make_window, folder, qtbot):
+    """Story: a checkpoint that says it has an output matrix of its own, and has none, was opened with noise in it."""
+    config = json.loads((folder / "config.json").read_text())
+    config["tie_word_embeddings"] = False
+    (folder / "config.json").write_text(json.dumps(config))
+    tensors = load_file(folder / "model.safetensors")
+    save_file({k: v for k, v in tensors.items() if k != "lm_head.weight"}, folder / "model.safetensors")
+    window = make_window()
+    window.opening.open(str(folder))
+    assert "output matrix" in window.notice.text()
+    assert window.session.model.name == "induction"
+    qtbot.mouseClick(window.notice.buttons[0], Qt.MouseButton.LeftButton)
+    assert window.session.model.name == "mine (output matrix: the embedding)"
+    assert window.panels["attribution"].error is None
 
 
 def test_the_whole_vocabulary_is_found_by_typing(make_window, qtbot):

@@ -25,6 +25,7 @@ WEIGHTINGS = {
     "head": (("weight", "weight"), ("message", "× message"), ("logits", "in logits")),
     "compact": (("weight", "weight"), ("logits", "logits")),
     "regression": (("weight", "weight"), ("logits", "× response")),
+    "headless": (("weight", "weight"), ("message", "× message")),
 }
 SHADINGS = (("linear", "linear"), ("log", "log"), ("rank", "rank"))
 STAGES = (
@@ -61,6 +62,7 @@ class AttentionPanel(Panel):
         self.matrix.cellActivated.connect(self._on_matrix_cell_activated)
         self.matrix.cursorMoved.connect(self._on_matrix_cell_activated)
         self.matrix.cellHovered.connect(self._on_matrix_cell_hovered)
+        self.session.modelChanged.connect(self._on_session_model_changed)
         self.mosaic.headRequested.connect(self.session.select_head)
         self.gallery.kernelRequested.connect(self.session.set_kernel)
 
@@ -96,6 +98,9 @@ class AttentionPanel(Panel):
         self.stages.triggered.connect(self._on_stages_triggered)
 
     # --- the three methods of a panel ----------------------------------------------------------------------------
+
+    def needs_logits(self) -> bool:
+        return False
 
     def spec(self) -> attention.Spec | None:
         scene = self.session.scene()
@@ -147,7 +152,15 @@ class AttentionPanel(Panel):
 
     def _options(self) -> str:
         """Which weightings there are now."""
-        return "regression" if self.session.kind == "regression" else "compact" if self.compact else "head"
+        if self.session.kind == "regression":
+            return "regression"
+        model = self.session.model
+        if model is not None and not model.config.has_logits:
+            return "headless"
+        return "compact" if self.compact else "head"
+
+    def _on_session_model_changed(self) -> None:
+        self.weighting.set_options(WEIGHTINGS[self._options()])
 
     def _share_out(self) -> None:
         """Give the navigator what it can use, and the matrix the rest."""

@@ -91,6 +91,9 @@ class CircuitsPanel(Panel):
 
     # --- the three methods of a panel ----------------------------------------------------------------------------
 
+    def needs_logits(self) -> bool:
+        return self.circuit.current() != "qk"  # what a head promotes is read off by the output matrix
+
     def spec(self) -> circuits.Spec | None:
         scene = self.session.scene()
         if scene is None:
