@@ -10,7 +10,7 @@ import codecs
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -174,7 +174,13 @@ class Tokenizer:
             ids, spans = [self.bos_id, *ids], [(0, 0), *spans]
         while len(ids) > 1 and ids[0] == ids[1] == self.bos_id:
             ids, spans = ids[1:], spans[1:]
-        return self.describe(tuple(ids), tuple(spans))
+        tokens = self.describe(tuple(ids), tuple(spans))
+        if self._style != "pieces":
+            return tokens
+        # Such vocabularies write in small letters and without accents, or not at all: the prompt's own text is exact.
+        own = (json.dumps(text[a:b], ensure_ascii=False) for a, b in spans)
+        exact = tuple(said if a < b else old for said, old, (a, b) in zip(own, tokens.exact, spans, strict=True))
+        return replace(tokens, exact=exact)
 
     def describe(self, ids: tuple[int, ...], spans: tuple[tuple[int, int], ...] | None = None) -> Tokens:
         """Return tokens with their labels; spans None = counted in the text that the ids spell."""

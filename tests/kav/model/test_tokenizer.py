@@ -200,6 +200,12 @@ def test_pieces_of_a_word_are_joined_without_their_mark():
     assert [exact for exact in tokens.exact if "#" in exact] == []
 
 
+def test_exact_text_of_pieces_is_the_prompts_own():
+    tokens = pieces().encode("TOKENizations, 🦊 fox")
+    assert tokens.labels == ("‹CLS›", "token", "ization", "s", ",", "‹UNK›", "fox", "‹SEP›")
+    assert [json.loads(exact) for exact in tokens.exact[1:-1]] == ["TOKEN", "ization", "s", ",", "🦊", "fox"]
+
+
 def test_padding_and_truncation_that_a_file_asks_for_are_off():
     assert len(pieces().encode("fox fox fox fox fox fox fox fox")) == 10
     assert len(pieces().encode("fox")) == 3
