@@ -8,6 +8,9 @@ tests run the same lines.
 
 from __future__ import annotations
 
+import sys
+import threading
+from dataclasses import dataclass
 from typing import Any
 
 import array_api_compat.numpy
@@ -81,8 +84,12 @@ def to_device(array: np.ndarray, where: str) -> Array:
     raise KavError(f'device must be "cpu" or "cuda:N", got {where!r}')
 
 
-def probe() -> tuple[str | None, str]:
-    """Look for a GPU that really computes.
+PROBE_SECONDS = 10.0
+"""How long a GPU may take to answer at first: compiling a kernel takes seconds, a hung driver for ever."""
+
+
+def probe(seconds: float = PROBE_SECONDS) -> tuple[str | None, str]:
+    """Look for a GPU that really computes, in a thread of its own that may hang for ever.
 
     Returns
     -------
@@ -91,6 +98,14 @@ def probe() -> tuple[str | None, str]:
     reason : str
         Name of the GPU, or why there is none, in words for the About box.
     """
+    found: list[tuple[str | None, str]] = []
+    thread = threading.Thread(target=lambda: found.append(_probe()), name="kav-probe", daemon=True)
+    thread.start()
+    thread.join(seconds)
+    return found[0] if found else (None, f"the GPU did not answer within {seconds:g} seconds")
+
+
+def _probe() -> tuple[str | None, str]:
     try:
         import cupy
     except Exception as error:  # ImportError, or a CUDA library that fails while loading
@@ -102,6 +117,39 @@ def probe() -> tuple[str | None, str]:
         return "cuda:0", str(cupy.cuda.runtime.getDeviceProperties(0)["name"].decode())
     except Exception as error:
         return None, f"a GPU is present but unusable: {error}"
+
+
+@dataclass(frozen=True)
+class DeviceFailure:
+    """Why a device could not go on: the reason in words, and whether it is gone for good."""
+
+    reason: str
+    lost: bool
+
+
+def device_failure(error: BaseException) -> DeviceFailure | None:
+    """Return how an exception says that the GPU failed; None if it says something else.
+
+    Recognised by where its class comes from, so that nothing has to be imported: everything that CuPy raises is a
+    fault of the device or its libraries, since KAV's own mistakes are ValueErrors and TypeErrors of Python.
+    """
+    for kind in type(error).__mro__:
+        if kind.__module__.partition(".")[0] in ("cupy", "cupy_backends"):
+            full = kind.__name__ == "OutOfMemoryError"
+            words = "the GPU ran out of memory" if full else f"the GPU failed ({' '.join(str(error).split())[:120]})"
+            return DeviceFailure(words, lost=not full)
+    return None
+
+
+def release_device_memory() -> None:
+    """Give blocks that CuPy keeps for later back to the GPU; a device that cannot do even that is left alone."""
+    cupy = sys.modules.get("cupy")
+    if cupy is None:
+        return
+    try:
+        cupy.get_default_memory_pool().free_all_blocks()
+    except Exception:  # the driver is gone, and its memory with it
+        return
 
 
 def device_memory(where: str) -> int | None:

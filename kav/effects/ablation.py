@@ -13,6 +13,7 @@ from kav.effects.metric import make_metric, narrow
 from kav.effects.rerun import reads_one_row, reread, share_of
 from kav.model.attention import baseline_of
 from kav.model.edits import Edit
+from kav.model.fallback import survives
 from kav.model.head import mlp_output
 from kav.model.model import Model
 from kav.model.tokenizer import Tokens
@@ -47,6 +48,7 @@ class AblationMap:
     position: int
 
 
+@survives
 def ablation_map(
     model: Model,
     tokens: Tokens,
@@ -94,6 +96,7 @@ def ablation_map(
     """
     as_edit(model, (0, 0), n_tokens=len(tokens.ids), baseline=baseline)  # refuses an unknown baseline
     trace = run(model, tokens, edits, base=base)
+    model = trace.model  # on the CPU by now if its device failed
     row = trace.position(position)
     logits = model.unembed(trace.resid_final[row : row + 1, :])
     chosen = make_metric(metric, target, foil, logits=logits[0, :], intact=intact_logits(trace, row, metric))

@@ -27,6 +27,7 @@ from kav.effects.tangent import final_rate, logits_rate
 from kav.errors import KavError
 from kav.model.config import Weights
 from kav.model.edits import Edit, ScaleMlp
+from kav.model.fallback import survives
 from kav.model.layers import cap, raw_logits, unembed
 from kav.model.model import Model
 from kav.model.tokenizer import Tokens
@@ -74,6 +75,7 @@ class DoseResponse:
     component: Scaled
 
 
+@survives
 def dose_response(
     model: Model,
     tokens: Tokens,
@@ -135,6 +137,7 @@ def dose_response(
         doses = _checked(doses)
     scaled = as_edit(model, component, n_tokens=len(tokens.ids), baseline=baseline, positions=positions)
     trace = run_without(model, tokens, tuple(edits), scaled, base=base)
+    model = trace.model  # on the CPU by now if its device failed
     row = trace.position(position)
     place = injection(trace, scaled, reference=None if reference is None else run(model, reference))
     logits = model.unembed(trace.resid_final[row : row + 1, :])  # (1, d_vocab)

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from kav.arrays import probe, to_device
+from kav.arrays import device_failure, probe, release_device_memory, to_device
 from kav.errors import ModelError
 from kav.model.config import Config
 from kav.model.family import Family
@@ -105,6 +105,25 @@ def open_model(
         raise ModelError(f'dtype must be "float32" or "float64", got {dtype!r}')
     where = _device(device)
     found = _with_embedding(checkpoint(source)) if tied else checkpoint(source)
+    if where != "cpu" and not found.forecast(dtype=dtype, where=where).fits:
+        return _on_cpu(found, str(source), dtype, task, "the GPU has too little free memory")
+    try:
+        return _opened(found, str(source), where, dtype=dtype, task=task)
+    except Exception as error:
+        failure = device_failure(error)
+        if failure is None:
+            raise
+    release_device_memory()
+    return _on_cpu(found, str(source), dtype, task, failure.reason)
+
+
+def _on_cpu(found: Checkpoint, source: str, dtype: str, task: Task | None, reason: str) -> Model:
+    """The model on the CPU, because the GPU cannot hold it, with a note that says so."""
+    model = _opened(found, source, "cpu", dtype=dtype, task=task)
+    return replace(model, notes=(f"{reason}; kav goes on, on the CPU", *model.notes))
+
+
+def _opened(found: Checkpoint, source: str, where: str, *, dtype: str, task: Task | None) -> Model:
     needed = found.forecast(dtype=dtype, where=where)
     if not needed.fits:
         raise ModelError(
@@ -118,11 +137,13 @@ def open_model(
     try:
         config, weights = reader.weights(lambda array: to_device(array.astype(dtype, copy=False), where), task)
     except MemoryError as error:
+        if device_failure(error) is not None:
+            raise
         raise ModelError(f"{found.name} must fit in memory on {where}, got out of memory") from error
     if trial is not None:
         trial.finish()
     notes += tuple(f"weights must be finite, got {n:,} that are not in {name}" for name, n in reader.not_finite.items())
-    return Model(config, weights, where, found.name, _tokenizer(words, config.d_vocab), str(source), notes)
+    return Model(config, weights, where, found.name, _tokenizer(words, config.d_vocab), source, notes)
 
 
 def _with_embedding(found: Checkpoint) -> Checkpoint:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from kav.arrays import device_memory
+from kav.model.config import Config
 from kav.model.weights import Tensors
 
 
@@ -57,6 +58,23 @@ def forecast_weights(tensors: Tensors, *, dtype: str, where: str) -> Forecast:
     size = 8 if dtype == "float64" else 4
     passing = 3 * 4 * max(sizes, default=0) if where == "cpu" else 0  # a tensor on its way: bytes, numbers, turned
     return Forecast(sum(sizes) * size + passing, free_memory() if where == "cpu" else device_memory(where), where)
+
+
+def forecast_trace(config: Config, n_tokens: int, *, n_bytes: int = 4) -> Forecast:
+    """Return how much memory the run of a prompt takes on the CPU, beside the weights: proportional to n_tokens.
+
+    What is kept of every layer (stream, queries, keys, values, z), and what is on its way through one layer. Logits at
+    all positions, which only some ask for, are not in it.
+
+    Parameters
+    ----------
+    n_bytes : int
+        Per number: 4 for float32, 8 for float64.
+    """
+    kept = 2 * config.d_model + 2 * (config.n_heads + config.n_kv_heads) * config.d_head
+    passing = 3 * max(config.d_model, config.d_mlp) + 2 * config.n_heads * config.d_head
+    n_numbers = n_tokens * (config.n_layers * kept + 2 * config.d_model + passing)
+    return Forecast(n_numbers * n_bytes, free_memory())
 
 
 def free_memory() -> int | None:

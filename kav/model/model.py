@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from kav.arrays import Array
 from kav.errors import ModelError
 from kav.model.config import Config, Weights
+from kav.model.fallback import Fallback
 from kav.model.layers import unembed
 from kav.model.tokenizer import Token, Tokenizer, Tokens, tokens_from_ids
 
@@ -31,6 +32,8 @@ class Model:
         What `open_model` was given, so that a script can open it again; "" if it was not opened from anywhere.
     notes : tuple of str
         What the user should know about the file: weights that are not finite, words that could not be read.
+    fallback : Fallback
+        What happens if the device fails.
     """
 
     config: Config
@@ -40,6 +43,7 @@ class Model:
     tokenizer: Tokenizer | None = None
     source: str = ""
     notes: tuple[str, ...] = ()
+    fallback: Fallback = field(default_factory=Fallback, repr=False)
 
     def encode(self, text: str, bos: bool | None = None) -> Tokens:
         """Return the tokens of a text.

@@ -7,18 +7,19 @@ Scores, patterns and logits are computed when asked, and come back as NumPy arra
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from kav.arrays import Array, like, namespace, to_host
-from kav.errors import KavError, ModelError
+from kav.errors import KavError
 from kav.model import attention
-from kav.model.config import Config
 from kav.model.edits import Edit, of_layer, resolve
+from kav.model.fallback import with_fallback
 from kav.model.forward import LayerTrace
 from kav.model.layers import added_by, embed, rotary
 from kav.model.model import Model
+from kav.model.prompts import check_memory, check_tokens, common
 from kav.model.reuse import Past, one_layer, unchanged
 from kav.model.tokenizer import Tokens
 from kav.task import Task
@@ -43,6 +44,8 @@ class Trace:
         Device arrays.
     resid_final : array, shape (n_tokens, d_model)
         The stream after the last block, before the final norm, on the device.
+    notice : str
+        What the user should know: that the model's device failed and this is a run on the CPU. Told once.
     """
 
     model: Model
@@ -51,6 +54,7 @@ class Trace:
     resolved: tuple[Edit, ...]
     layers: tuple[LayerTrace, ...]
     resid_final: Array
+    notice: str = ""
 
     @property
     def n_tokens(self) -> int:
@@ -259,17 +263,29 @@ def run(
     task : Task or None
         Reports after every layer.
 
+    Returns
+    -------
+    Trace
+        If the model's device fails, a run of the same model on the CPU (`Trace.model`), with a notice.
+
     Raises
     ------
     ModelError
-        If the prompt does not fit the model, or an edit does not fit both.
+        If the prompt does not fit the model or its run the memory, or an edit does not fit both.
     """
-    config, edits = model.config, tuple(edits)
-    _check_tokens(tokens, config)
+    edits = tuple(edits)
+    check_tokens(tokens, model.config)
+    trace, notice = with_fallback(model, lambda model: _run(model, tokens, edits, base=base, task=task))
+    return replace(trace, notice=notice) if notice else trace
+
+
+def _run(model: Model, tokens: Tokens, edits: tuple[Edit, ...], *, base: Trace | None, task: Task | None) -> Trace:
+    config = model.config
+    check_memory(model, len(tokens.ids))
     resolved = resolve(edits, config, len(tokens.ids))
     if base is not None and base.model is not model:
         base = None
-    same = 0 if base is None else _common(config, tokens.ids, base.tokens.ids)
+    same = 0 if base is None else common(config, tokens.ids, base.tokens.ids)
     rows = embed(config, model.weights, tokens.ids, same)  # (n_tokens - same, d_model)
     table = rotary(config, len(tokens.ids), like_=rows)
     layers = []
@@ -290,24 +306,3 @@ def run(
 def _from(before: Array, start: int, same: int, rows: Array) -> Array:
     """A stream from position `start` on, of which `rows` begin at position `same` and `before` has the earlier ones."""
     return namespace(before, rows).concat([before[start:same, :], rows], axis=-2)
-
-
-def _check_tokens(tokens: Tokens, config: Config) -> None:
-    n = len(tokens.ids)
-    if n == 0:
-        raise ModelError("a prompt must have at least one token, got 0", "type something, or turn the start token on")
-    if n > config.n_ctx:
-        raise ModelError(
-            f"a prompt must fit the model, got {n:,} tokens, model limit {config.n_ctx:,}", "cut the prompt"
-        )
-    for number in tokens.ids:
-        if not 0 <= number < config.d_vocab:
-            raise ModelError(f"a token id must be in 0..{config.d_vocab - 1}, got {number}")
-
-
-def _common(config: Config, ids: tuple[int, ...], others: tuple[int, ...]) -> int:
-    """Length of the common beginning; 0 where rotations depend on the length of the prompt, and that differs."""
-    if config.rotary_growth and len(ids) != len(others) and max(len(ids), len(others)) > config.rotary_n_ctx:
-        return 0
-    n = min(len(ids), len(others))
-    return next((i for i in range(n) if ids[i] != others[i]), n)

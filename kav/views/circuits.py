@@ -9,6 +9,7 @@ import numpy as np
 
 from kav.task import Task
 from kav.views.formulas import FormulaRow, shape
+from kav.views.recover import on_any_device
 from kav.views.scene import RegressionScene, Scene, as_head, resolve
 from kav.views.scripts import head_setup, regression_setup
 from kav.views.words import Label, Piece, Reading, number, share
@@ -77,7 +78,7 @@ def compute(spec: Spec, task: Task, last: Result | None = None) -> Result:
         return regression.compute(spec, task, last)
     from kav.views.head import circuits as head
 
-    return head.compute(spec, task, last)
+    return on_any_device(head.compute, spec, task, last)
 
 
 def table(result: Result) -> dict[str, Any]:

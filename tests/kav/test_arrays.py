@@ -1,8 +1,12 @@
 """Where arrays live: nothing moves between devices unless it is asked to."""
 
+import sys
+import time
+
 import numpy as np
 import pytest
 
+import kav
 from kav.arrays import indices, like, namespace, probe, to_device, to_host
 from kav.errors import KavError
 
@@ -52,3 +56,57 @@ def test_probe_names_a_device_or_says_why_there_is_none():
     device, reason = probe()
     assert device in (None, "cuda:0")
     assert reason
+
+
+class FakeCupy:
+    """As much of CuPy as `probe` touches; `broken` says what fails."""
+
+    def __init__(self, broken):
+        self.broken, self.cuda = broken, self
+        self.runtime = self
+
+    def is_available(self):
+        return self.broken != "no driver"
+
+    def ones(self, n):
+        if self.broken == "kernel":
+            raise RuntimeError("nvrtc: invalid architecture")
+        if self.broken == "hang":
+            time.sleep(5)
+        return np.ones(n)
+
+    def getDeviceProperties(self, number):
+        return {"name": b"Some GPU"}
+
+
+@pytest.mark.parametrize(
+    ("broken", "device", "reason"),
+    [
+        ("", "cuda:0", "Some GPU"),
+        ("no driver", None, "no CUDA driver or device"),
+        ("kernel", None, "unusable: nvrtc: invalid architecture"),
+        ("hang", None, "did not answer within 0.2 seconds"),
+    ],
+)
+def test_a_gpu_is_used_only_if_it_computes_in_time(monkeypatch, broken, device, reason):
+    monkeypatch.setitem(sys.modules, "cupy", FakeCupy(broken))
+    found, said = probe(0.2 if broken == "hang" else 10.0)
+    assert found == device
+    assert reason in said
+
+
+@pytest.mark.parametrize("error", [ImportError("libcudart.so.12: no such file"), OSError("wrong ELF class")])
+def test_cupy_that_cannot_be_imported_means_cpu(monkeypatch, error):
+    # CuPy present, driver library absent: the import itself fails (cupy#1790).
+    class Finder:
+        def find_spec(self, name, path=None, target=None):
+            if name == "cupy":
+                raise error
+            return
+
+    monkeypatch.delitem(sys.modules, "cupy", raising=False)
+    monkeypatch.setattr(sys, "meta_path", [Finder(), *sys.meta_path])
+    assert probe() == (None, f"CuPy is not usable: {error}")
+    assert kav.open_model("bundled", device="auto").device == "cpu"
+    with pytest.raises(KavError, match="CuPy is not usable"):
+        kav.open_model("bundled", device="cuda")
