@@ -68,14 +68,14 @@ class Commands(QObject):
 
     def open_model_folder(self) -> None:
         """Ask for a model folder and open it."""
-        folder = QFileDialog.getExistingDirectory(self._window, "Open model folder")
+        folder = QFileDialog.getExistingDirectory(self._window, "Open model folder", self._window.opening.folder())
         if folder:
             self._window.opening.open(folder)
 
     def open_model_file(self) -> None:
         """Ask for a model file and open it."""
         kinds = "Models (*.gguf *.safetensors);;All files (*)"
-        path, _ = QFileDialog.getOpenFileName(self._window, "Open model file", "", kinds)
+        path, _ = QFileDialog.getOpenFileName(self._window, "Open model file", self._window.opening.folder(), kinds)
         if path:
             self._window.opening.open(path)
 

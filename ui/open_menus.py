@@ -23,12 +23,13 @@ class OpenMenus(QObject):
     Parameters
     ----------
     file, model : QMenu
-        Where they are put: "Open recent" and "In the Hugging Face cache" before the given actions, the others last.
+        Where they are put: "Open recent" and "In the Hugging Face cache" end the first group, the others come last.
     """
 
-    def __init__(self, session: Session, opening: Opening, file: QMenu, model: QMenu, *, before: QAction) -> None:
+    def __init__(self, session: Session, opening: Opening, file: QMenu, model: QMenu) -> None:
         super().__init__(file)
         self._session, self._opening = session, opening
+        before = next(action for action in file.actions() if action.isSeparator())
         self.recent = self._submenu(file, "Open recent", "menu.recent", before)
         self.cached = self._submenu(file, "In the Hugging Face cache", "menu.cached", before)
         model.addSeparator()

@@ -135,6 +135,10 @@ class Opening(QObject):
         if model is not None and model.source:
             self.open(model.source)
 
+    def folder(self) -> str:
+        """Return where a file dialog starts: beside the model opened last; "" = where the system says."""
+        return str(Path(self.recent.sources[0]).parent) if self.recent.sources else ""
+
     def _set(self, source: str, name: str) -> None:
         self._source, self.name, self.fraction = source, name, 0.0
         self.changed.emit()

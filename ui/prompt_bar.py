@@ -19,7 +19,7 @@ from kav.views import prompt as view
 from kav.views.words import Label, number
 
 from .feed import Feed
-from .opening import Places
+from .model_combo import ModelCombo
 from .session import Session
 from .token_search import TokenSearch
 from .widgets.chip import EditedChip
@@ -46,14 +46,12 @@ class PromptBar(QWidget):
     """Follows the session like a panel does, and asks it to change."""
 
     undoRequested = Signal()
-    modelRequested = Signal(str)
 
     def __init__(self, session: Session, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.setObjectName("prompt.bar")
         self.session = session
         self.compact = False
-        self._places = Places()
         self._build_first_row()
         self._build_second_row()
         column = QVBoxLayout(self)
@@ -72,7 +70,7 @@ class PromptBar(QWidget):
 
     def _build_first_row(self) -> None:
         self.scene = Segmented(SCENES[False], self, name="prompt.scene", label="scene", tip="what the panels show")
-        self.model = Combo((), self, name="prompt.model", label="model", tip="the open model, and those to switch to")
+        self.model = ModelCombo(self.session, self)
         self.samples = Combo(_sample_options(), self, name="prompt.samples", label="samples", tip="built-in samples")
         self.chip = EditedChip(self)
         self.head = Pill("Head", self, name="prompt.head", tip="layer.head; Ctrl+Up and Ctrl+Down step through all")
@@ -139,7 +137,6 @@ class PromptBar(QWidget):
         self._target_search = TokenSearch(self.target, session, "search.target")
         self._foil_search = TokenSearch(self.foil, session, "search.foil")
         self.scene.changed.connect(session.set_scene)
-        self.model.changed.connect(self._on_model_changed)
         self.start.clicked.connect(self._on_start_clicked)
         self.samples.changed.connect(self._on_samples_changed)
         self.chip.resetRequested.connect(session.clear_edits)
@@ -233,26 +230,11 @@ class PromptBar(QWidget):
     def _on_session_model_changed(self) -> None:
         model = self.session.model
         config = model.config
-        self._show_models()
         why = "" if config.has_logits else f"{model.name} predicts no tokens: it has no output head"
         for pill in (self.target, self.foil):
             pill.set_available(why)
         heads = [(layer, head) for layer in range(config.n_layers) for head in range(config.n_heads)]
         self.head.set_options([(place, f"{place[0]}.{place[1]}") for place in heads])
-
-    def _show_models(self) -> None:
-        """The open model, then those to switch to."""
-        model = self.session.model
-        if model is None:
-            return
-        config, key = model.config, model.source or model.name
-        name = model.name if self.compact else f"{model.name}  ·  {config.n_layers} × {config.n_heads} heads"
-        others = {
-            place.source: place.name for place in (*self._places.recent, *self._places.bundled) if not place.problem
-        }
-        others.pop(key, None)
-        self.model.set_options([(key, name), *others.items()])
-        self.model.set_current(key)
 
     def _update_start(self) -> None:
         """Offer a start token where the model has one and the prompt has none."""
@@ -283,21 +265,11 @@ class PromptBar(QWidget):
         """Drop captions and show two predictions, or the other way round."""
         self.compact = compact
         self.scene.set_options(SCENES[compact])
+        self.model.set_compact(compact)
         for pill in (self.head, self.query, self.key, self.target, self.foil, self.x_query, self.sample):
             pill.set_compact(compact)
         self.predictions.set_compact(compact)
         self._fit_right()
-        if self.session.model is not None:
-            self._on_session_model_changed()
-
-    def set_places(self, places: Places) -> None:
-        """Let the list of models hold these."""
-        self._places = places
-        self._show_models()
-
-    def _on_model_changed(self, source: str) -> None:
-        self._show_models()  # until the other one is whole, this one is open
-        self.modelRequested.emit(source)
 
     def _on_start_clicked(self) -> None:
         self.session.set_start_token(True)

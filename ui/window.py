@@ -98,11 +98,10 @@ class Window(QMainWindow):
             self.addAction(action)
         self.menu_bar = bar
         file, model = (bar.findChild(QMenu, f"menu.{name}") for name in ("file", "model"))
-        before = self.actions_by_name["export.window"]
-        self.open_menus = OpenMenus(self.session, self.opening, file, model, before=before)
+        self.open_menus = OpenMenus(self.session, self.opening, file, model)
         self.prompt_bar = PromptBar(self.session, top)
         self.prompt_bar.undoRequested.connect(self.session.undo_stack.undo)
-        self.prompt_bar.modelRequested.connect(self.opening.open)
+        self.prompt_bar.model.modelRequested.connect(self.opening.open)
         self.opening.placesChanged.connect(self._on_opening_places_changed)
         column.addWidget(bar)
         column.addWidget(self.prompt_bar)
@@ -268,7 +267,7 @@ class Window(QMainWindow):
         gc.unfreeze()
 
     def _on_opening_places_changed(self) -> None:
-        self.prompt_bar.set_places(self.opening.places)
+        self.prompt_bar.model.set_places(self.opening.places)
 
     def settled(self) -> bool:
         """Return whether nothing is running or waiting: what is drawn is the present state."""

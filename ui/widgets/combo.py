@@ -32,10 +32,11 @@ class Combo(QComboBox):
         label: str = "",
         tip: str = "",
         width: int = 0,
+        most: int = 220,
     ) -> None:
         super().__init__(parent)
         describe(self, name, label, tip)
-        self._width = width
+        self._width, self._most = width, most
         self.setFont(font(12, 500))
         self.setFixedHeight(HEIGHT)
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
@@ -103,7 +104,7 @@ class Combo(QComboBox):
     def sizeHint(self) -> QSize:
         texts = [self.itemText(i) for i in range(min(self.count(), 64))]
         widest = max((text_width(shown(text), self.font()) for text in texts), default=20.0)
-        return QSize(self._width or min(round(widest) + 2 * PADDING + ARROW + 8, 220), HEIGHT)
+        return QSize(self._width or min(round(widest) + 2 * PADDING + ARROW + 8, self._most), HEIGHT)
 
     def minimumSizeHint(self) -> QSize:
         return QSize(min(self.sizeHint().width(), 72), HEIGHT)

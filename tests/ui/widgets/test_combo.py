@@ -4,6 +4,7 @@ from PySide6.QtGui import QColor
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QWidget
 
 from ui import theme
+from ui.widgets.choices import Choices
 from ui.widgets.combo import Combo
 
 
@@ -69,3 +70,19 @@ def test_disabled_combo_is_grey_and_says_why(combo):
     combo.set_available("needs a model")
     assert combo.toolTip() == "needs a model"
     assert combo.grab().toImage().pixelColor(4, 13) == QColor(theme.LIGHT.sunk)
+
+
+def test_a_long_list_is_searched_by_typing(qtbot):
+    heads = [((layer, head), f"head {layer}.{head}") for layer in range(30) for head in range(9)]
+    combo = Combo(heads, label="component")
+    qtbot.addWidget(combo)
+    combo.show()
+    qtbot.mouseClick(combo, Qt.MouseButton.LeftButton)
+    choices = combo.findChild(Choices)
+    assert choices.isVisible()
+    qtbot.keyClicks(choices.search, "17.5")
+    with qtbot.waitSignal(combo.changed) as caught:
+        qtbot.keyClick(choices.search, Qt.Key.Key_Return)
+    assert caught.args == [(17, 5)]
+    assert combo.current() == (17, 5)
+    assert choices.isHidden()
