@@ -22,7 +22,7 @@ from kav.effects.component import ComponentLike, Injection, Scaled, as_edit, inj
 from kav.effects.metric import Metric, make_metric, narrow
 from kav.effects.readout import Readout, frozen_logits
 from kav.effects.refine import Span, refined
-from kav.effects.rerun import along
+from kav.effects.rerun import along, first_altered
 from kav.effects.tangent import final_rate, logits_rate
 from kav.errors import KavError
 from kav.model.config import Weights
@@ -194,7 +194,8 @@ class Reader:
 
     def slope(self, place: Injection) -> float:
         """Return the metric's derivative along an injection, with everything downstream answering."""
-        final = final_rate(self.trace, place.rate(), place.layer, from_mid=place.from_mid, position=self.row)
+        lead = min(self.row, first_altered(self.trace, place))
+        final = final_rate(self.trace, place.rate(), place.layer, from_mid=place.from_mid, position=self.row, lead=lead)
         rate = logits_rate(self.trace, final, self.row, weights=self.weights)
         return float(self.metric.slopes(unembed(self.trace.model.config, self.weights, self._final()), rate)[0])
 

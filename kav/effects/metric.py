@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from kav.arrays import Array, like, namespace, to_host
+from kav.arrays import Array, namespace, to_host
 from kav.errors import KavError
 from kav.model.config import Weights
 
@@ -82,9 +82,9 @@ def narrow(metric: Metric, weights: Weights) -> tuple[Metric, Weights]:
         return metric, weights
     ids = [metric.target] if metric.foil is None else [metric.target, metric.foil]
     xp = namespace(weights.W_U)
-    chosen = like(weights.W_U, ids, dtype=xp.int64)
-    b_U = None if weights.b_U is None else xp.take(weights.b_U, chosen, axis=0)
-    small = replace(weights, W_U=xp.take(weights.W_U, chosen, axis=1), b_U=b_U)
+    columns = [weights.W_U[:, token : token + 1] for token in ids]  # take would copy a W_U that is W_E turned over
+    b_U = None if weights.b_U is None else xp.concat([weights.b_U[token : token + 1] for token in ids], axis=0)
+    small = replace(weights, W_U=xp.concat(columns, axis=1), b_U=b_U)
     return Metric("logit", 0, None if metric.foil is None else 1), small
 
 

@@ -15,6 +15,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from array_api_compat import device
+
 from kav import smoother
 from kav.arrays import Array, namespace
 from kav.model.activations import ACTIVATIONS, SLOPES
@@ -49,7 +51,7 @@ BLOCK_CELLS = 1 << 22
 """Most cells of the score matrix, all heads together, that are held at once."""
 
 
-def final_rate(trace: Trace, rate: Array, layer: int, *, from_mid: bool, position: int) -> Array:
+def final_rate(trace: Trace, rate: Array, layer: int, *, from_mid: bool, position: int, lead: int = 0) -> Array:
     """Return how fast the final stream at one position changes, shape (1, d_model).
 
     Parameters
@@ -62,16 +64,19 @@ def final_rate(trace: Trace, rate: Array, layer: int, *, from_mid: bool, positio
         0..n_layers; n_layers only selects the position.
     position : int
         Counted from the start. The last layer computes only this row if it can.
+    lead : int
+        Rows before it, and before `position`, do not change in any layer: see `kav.effects.rerun.first_altered`.
     """
+    rate = rate[lead:, :]
     config = trace.model.config
     table = rotary(config, trace.n_tokens, like_=rate)
-    rows = (0, trace.n_tokens)
+    rows = (lead, trace.n_tokens)
     for step in range(layer, config.n_layers):
         place = Place(trace, step, table)
         whole = step < config.n_layers - 1 or needs_whole_prompt(place.edits)
-        rows = (0, trace.n_tokens) if whole else (position, position + 1)
-        before = rate[rows[0] : rows[1], :]
-        mid = attention_rate(place, rate, rows) if step > layer or not from_mid else before
+        rows = (lead, trace.n_tokens) if whole else (position, position + 1)
+        before = rate[rows[0] - lead : rows[1] - lead, :]
+        mid = attention_rate(place, rate, rows, lead) if step > layer or not from_mid else before
         rate = mlp_half_rate(place, before, mid, rows)
     return rate[position - rows[0] : position - rows[0] + 1, :]
 
@@ -146,20 +151,30 @@ def add_rate(config: Config, norm: Norm | None, values: tuple[Array, Array], rat
     return rates[0] + normalise_rate(config, norm, values[1], rates[1])
 
 
-def attention_rate(place: Place, rate: Array, rows: tuple[int, int]) -> Array:
-    """Return the rate of resid_mid at positions rows[0]..rows[1]-1, from that of resid_pre at all, (n, d_model)."""
+def attention_rate(place: Place, rate: Array, rows: tuple[int, int], lead: int = 0) -> Array:
+    """Return the rate of resid_mid at positions rows[0]..rows[1]-1, from that of resid_pre from `lead` on."""
     config, block, done, edits = place.config, place.block, place.done, place.edits
     first, stop = rows
-    x = normalise(config, block.norm1, done.resid_pre)
-    dx = normalise_rate(config, block.norm1, done.resid_pre, rate)  # (n_tokens, d_model)
-    dq = rotate(_heads_rate(config, block, x[first:stop, :], dx[first:stop, :], letter="Q"), place.table, first)
-    dk = rotate(_heads_rate(config, block, x, dx, letter="K"), place.table)
-    dv = project(dx, block.W_V, None)
-    dq = move_queries(dq, edits, _targets(place, x, dx), first)
+    x = normalise(config, block.norm1, done.resid_pre[lead:, :])
+    dx = normalise_rate(config, block.norm1, done.resid_pre[lead:, :], rate)  # (n_tokens - lead, d_model)
+    asked = slice(first - lead, stop - lead)
+    dq = rotate(_heads_rate(config, block, x[asked, :], dx[asked, :], letter="Q"), place.table, first)
+    dk = _after_zeros(rotate(_heads_rate(config, block, x, dx, letter="K"), place.table, lead), lead)
+    dv = _after_zeros(project(dx, block.W_V, None), lead)
+    dq = move_queries(dq, edits, _targets(place, x, dx, lead), first)
     dz = scale_heads(attend_rate(place, (dq, dk, dv), rows), edits, first)
     d_out = merge_heads(dz, replace(block, b_O=None))
     values = (done.resid_pre[first:stop, :], attention_output(place.trace, place.layer, rows))
-    return add_rate(config, block.norm1_out, values, (rate[first:stop, :], d_out))
+    return add_rate(config, block.norm1_out, values, (rate[asked, :], d_out))
+
+
+def _after_zeros(rate: Array, n: int) -> Array:
+    """The rates (n_heads, n_rows, d_head) after n rows that do not change."""
+    xp = namespace(rate)
+    if n == 0:
+        return rate
+    zeros = xp.zeros((rate.shape[0], n, rate.shape[2]), dtype=rate.dtype, device=device(rate))
+    return xp.concat([zeros, rate], axis=-2)
 
 
 def _heads_rate(config: Config, block: Block, x: Array, dx: Array, *, letter: str) -> Array:
@@ -169,14 +184,15 @@ def _heads_rate(config: Config, block: Block, x: Array, dx: Array, *, letter: st
     return change if norm is None else normalise_heads_rate(config, norm, project(x, W, b), change)
 
 
-def _targets(place: Place, x: Array, dx: Array) -> dict[MoveQuery, Array]:
+def _targets(place: Place, x: Array, dx: Array, lead: int) -> dict[MoveQuery, Array]:
     """Rates of the other tokens' questions that `MoveQuery` edits move to."""
     found = {}
     for edit in place.edits:
         if isinstance(edit, MoveQuery):
-            row = slice(edit.towards, edit.towards + 1)
+            row = slice(max(0, edit.towards - lead), max(0, edit.towards - lead) + 1)
             asked = _heads_rate(place.config, place.block, x[row, :], dx[row, :], letter="Q")
-            found[edit] = rotate(asked[edit.head, :, :], place.table, edit.query)
+            target = rotate(asked[edit.head, :, :], place.table, edit.query)
+            found[edit] = target if edit.towards >= lead else namespace(target).zeros_like(target)
     return found
 
 

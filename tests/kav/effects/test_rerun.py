@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from kav.effects import rerun
+from kav.effects import dose, rerun
 from kav.effects.component import as_edit, injection
 from kav.effects.dose import dose_response
 from kav.effects.rerun import first_altered
@@ -29,9 +29,11 @@ def test_curve_from_altered_rows_is_that_of_all_rows(xp, monkeypatch, component,
     tokens = model.tokens(some_ids(8))
     edits = (SetTemperature(2, 1, 1.5), MoveQuery(1, 0, 3, 6, 0.5), ScaleHead(2, 2, 0.3, positions=(5,)))
     fast = dose_response(model, tokens, component, DOSES, position=position, target=5, edits=edits)
-    monkeypatch.setattr(rerun, "first_altered", lambda trace, place: 0)
+    for module in (rerun, dose):
+        monkeypatch.setattr(module, "first_altered", lambda trace, place: 0)
     plain = dose_response(model, tokens, component, DOSES, position=position, target=5, edits=edits)
     np.testing.assert_allclose(fast.response, plain.response, atol=1e-11)
+    assert fast.slope == pytest.approx(plain.slope, abs=1e-11)
 
 
 @pytest.mark.parametrize(
