@@ -8,8 +8,8 @@ leave-one-out residual is ``(y_i - f_i) / (1 - S_ii)``. Three ways to sum over i
 - where S_ii is large, pair by pair without the sample itself: the closed form would be 0/0.
 
 Relative error of the grid, measured: below 2e-6 for the Gaussian and 1e-3 for exp-dot-product. Sums of kernels with an
-edge or a kink are not smooth between samples: they go to the grid from 20,000 samples on, where dof and errors are within
-4e-4 on evenly spread data and 2e-2 on data with a tail as long as a lognormal's with sigma 2.
+edge or a kink are not smooth between samples: they go to the grid from 20,000 samples on, where dof and errors are
+within 4e-4 on evenly spread data and 2e-2 on data with a tail as long as a lognormal's with sigma 2.
 """
 
 from __future__ import annotations

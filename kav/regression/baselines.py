@@ -21,8 +21,8 @@ from kav.errors import KavError
 from kav.regression.fit import checked_bandwidth, float64_arrays, smoother_matrix
 from kav.regression.kernels import Kernel, kernel_named
 
-_RIDGE = 1.0
-_NEIGHBOURS = 5
+RIDGE = 1.0
+NEIGHBOURS = 5
 
 
 def mean_matrix(x: Array, x_query: Array) -> Array:
@@ -51,15 +51,14 @@ def line_matrix(x: Array, x_query: Array, *, penalty: float = 0.0) -> Array:
     return (x_query - centre)[:, None] * slope[None, :] + 1.0 / x.shape[0]
 
 
-def kernel_ridge_matrix(x: Array, x_query: Array, kernel: Kernel, h: float, *, penalty: float = _RIDGE) -> Array:
+def kernel_ridge_matrix(x: Array, x_query: Array, kernel: Kernel, h: float, *, penalty: float = RIDGE) -> Array:
     """Return the matrix of kernel ridge regression, ``k(x_query)^T (K + penalty I)^-1`` with K(0) scaled to 1.
 
     References
     ----------
     Saunders, Gammerman and Vovk 1998, eq. 8. Positive definite kernels only: Gaussian, Laplace, triangular.
     """
-    if kernel.name not in _POSITIVE_DEFINITE:
-        kernel = kernel_named("gaussian")
+    kernel = ridge_kernel(kernel)
     xp = namespace(x, x_query)
     peak = _log_peak(kernel, x)
     K = xp.exp(kernel.log_kernel(x, x, h) - peak)
@@ -69,6 +68,11 @@ def kernel_ridge_matrix(x: Array, x_query: Array, kernel: Kernel, h: float, *, p
 
 
 _POSITIVE_DEFINITE = ("gaussian", "laplace", "triangular")
+
+
+def ridge_kernel(kernel: Kernel) -> Kernel:
+    """Return the kernel that kernel ridge regression uses: the Gaussian for one that is not positive definite."""
+    return kernel if kernel.name in _POSITIVE_DEFINITE else kernel_named("gaussian")
 
 
 def _log_peak(kernel: Kernel, x: Array) -> float:
@@ -98,7 +102,7 @@ def local_linear_matrix(x: Array, x_query: Array, kernel: Kernel, h: float) -> A
     return w * (1 - slope * around)
 
 
-def nearest_matrix(x: Array, x_query: Array, *, n_neighbours: int = _NEIGHBOURS) -> Array:
+def nearest_matrix(x: Array, x_query: Array, *, n_neighbours: int = NEIGHBOURS) -> Array:
     """Return the matrix of the mean of the nearest neighbours; ties at the edge share what is left.
 
     References
@@ -121,7 +125,7 @@ BASELINES: Mapping[str, tuple[str, _Maker]] = MappingProxyType(
     {
         "mean": ("mean", lambda x, x_query, kernel, h: mean_matrix(x, x_query)),
         "ols": ("least squares line", lambda x, x_query, kernel, h: line_matrix(x, x_query)),
-        "ridge": ("ridge line", lambda x, x_query, kernel, h: line_matrix(x, x_query, penalty=_RIDGE)),
+        "ridge": ("ridge line", lambda x, x_query, kernel, h: line_matrix(x, x_query, penalty=RIDGE)),
         "krr": ("kernel ridge", kernel_ridge_matrix),
         "local-linear": ("local linear", local_linear_matrix),
         "knn": ("nearest 5", lambda x, x_query, kernel, h: nearest_matrix(x, x_query)),

@@ -25,7 +25,7 @@ from typing import Any
 import numpy as np
 
 from kav.regression.cells import Cells, build_cells, lifted
-from kav.regression.extras import NONE, Extras, with_extras
+from kav.regression.extras import NONE, Extras, log_kernel, with_extras
 from kav.regression.kernels import Kernel, kernel_named
 from kav.regression.ordered import Ordered, put_in_order
 from kav.regression.series import cell_sums
@@ -46,12 +46,20 @@ class Core:
         self.ordered = ordered
         self._cells = cells
         self._tree: Tree | None = None
+        self._y_bounds: np.ndarray | None = None
         self._lock = threading.Lock()
 
     @property
     def ready(self) -> bool:
         """Whether cells or a tree are there already."""
         return self._cells is not None or self._tree is not None
+
+    def y_bounds(self) -> np.ndarray:
+        """Return the smallest and largest of `Ordered.y`, (2,) or (0,)."""
+        if self._y_bounds is None:
+            y = self.ordered.y
+            self._y_bounds = np.asarray([y.min(), y.max()] if y.size else [])
+        return self._y_bounds
 
     def cells(self) -> Cells:
         """Return the moment cells."""
@@ -213,6 +221,39 @@ class Prepared:
         ordered, extras = self.core.ordered, self.extras
         x = np.concatenate([ordered.x, extras.x]) + ordered.low
         return x, ordered.shown(np.concatenate([ordered.y, extras.y]))
+
+    def bounds(self) -> tuple[float, float, float, float]:
+        """Return smallest and largest x, smallest and largest response; NaN without samples."""
+        ordered, extras = self.core.ordered, self.extras
+        if not self.n:
+            return (np.nan,) * 4
+        x = np.concatenate([ordered.x[:1], ordered.x[-1:], extras.x])
+        y = np.concatenate([self.core.y_bounds(), extras.y])
+        low, high = ordered.shown(np.asarray([y.min(), y.max()]))
+        return float(x.min()) + ordered.low, float(x.max()) + ordered.low, float(low), float(high)
+
+    def log_kernel(self, x_query: np.ndarray, x: np.ndarray, h: float, kernel: str = "gaussian") -> np.ndarray:
+        """Return the log-kernel between places, K(0) = 1, in the scale of `log_mass`; (n_query, n).
+
+        For exp-dot-product, which has no peak, x counts from the smallest x: a factor that no weight depends on.
+        """
+        places = Extras(self.coordinate(x), np.zeros(x.size), np.ones(x.size), np.zeros(x.size, dtype=np.int64))
+        return log_kernel(places, self.coordinate(x_query), self.asked(h, kernel))
+
+    def within(self, x_query: float, h: float, kernel: str = "gaussian") -> tuple[int, float]:
+        """Return how many samples lie within h of a query, and their share of the weight (0 without weight)."""
+        ordered, extras = self.core.ordered, self.extras
+        q = x_query - ordered.low
+        first, last = np.searchsorted(ordered.x, q - h), np.searchsorted(ordered.x, q + h, side="right")
+        close = np.abs(extras.x - q) <= h
+        count = int(last - first) + int(close.sum())
+        log_mass = float(self.log_mass(np.asarray([x_query]), h, kernel)[0])
+        if log_mass == -np.inf:
+            return count, 0.0
+        x = np.concatenate([ordered.x[first:last], extras.x[close]]) + ordered.low
+        scale = np.concatenate([np.ones(int(last - first)), extras.weight[close]])
+        log_K = self.log_kernel(np.asarray([x_query]), x, h, kernel)[0]
+        return count, float(np.sum(scale * np.exp(log_K - log_mass)))
 
     def near(self, x_query: float, n: int) -> np.ndarray:
         """Return the samples nearest in place around a query, at most n of the core and all extras, int64."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 import threading
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -45,6 +46,15 @@ class _Ready:
                 self.made = self._from_origin() or Prepared.of(x, y)
                 self._origin, self._moves = None, {}
             return self.made
+
+    def apart(self, x: np.ndarray, y: np.ndarray, places: Mapping[int, tuple[float, float]]) -> Prepared:
+        """Return the prepared samples with some held apart, and keep them so."""
+        made = self.get(x, y)
+        with self._lock:
+            for index, at in places.items():
+                made = made.lifted(index, at=at)
+            self.made = made
+        return made
 
     def _from_origin(self) -> Prepared | None:
         origin = self._origin
@@ -116,6 +126,11 @@ class Samples:
     def prepared(self) -> Prepared:
         """The samples made ready for many queries and bandwidths; kept, and shared with sets moved from this one."""
         return self._ready.get(self.x, self.y)
+
+    def dosed(self, doses: Mapping[int, float]) -> Prepared:
+        """Return the prepared samples with the kernels of some scaled; those stay held apart from then on."""
+        places = {index: (float(self.x[index]), float(self.y[index])) for index in doses}
+        return self._ready.apart(self.x, self.y, places).dosed(doses, places)
 
     def moved(self, index: int, x: float, y: float) -> Samples:
         """Return the samples with one of them elsewhere.

@@ -11,6 +11,7 @@ import numpy as np
 from kav.task import Task
 from kav.views.formulas import FormulaRow
 from kav.views.predictions import Prediction
+from kav.views.recover import on_any_device
 from kav.views.scene import RegressionScene, Scene, as_head, resolve
 from kav.views.scripts import head_setup, regression_setup
 from kav.views.words import Label, Piece, Reading, signed
@@ -46,6 +47,7 @@ class Part:
     head: int | None = None
     index: int | None = None  # source position or sample index
     before: float | None = None
+    count: int = 1  # how many samples a part of kind "rest" stands for
 
 
 @dataclass(frozen=True)
@@ -100,10 +102,11 @@ def _rest(parts: list[Part]) -> Part:
     befores = [part.before for part in parts if part.before is not None]
     return Part(
         "rest",
-        f"{len(parts)} {'other samples' if parts[0].kind == 'sample' else 'smaller parts'}",
+        f"{sum(part.count for part in parts):,} {'other samples' if parts[0].kind == 'sample' else 'smaller parts'}",
         math.fsum(part.value for part in parts),
         0.0,
         before=math.fsum(befores) if len(befores) == len(parts) else None,
+        count=sum(part.count for part in parts),
     )
 
 
@@ -133,7 +136,7 @@ def compute(spec: Spec, task: Task, last: Result | None = None) -> Result:
         return regression.compute(spec, task, last)
     from kav.views.head import attribution as head
 
-    return head.compute(spec, task, last)
+    return on_any_device(head.compute, spec, task, last)
 
 
 def table(result: Result) -> dict[str, Any]:

@@ -7,8 +7,12 @@ from typing import Any
 
 import numpy as np
 
+from kav.regression.loo_curve import LooCurve
+from kav.regression.objective import Objective
 from kav.task import Task
+from kav.views.density import Density
 from kav.views.formulas import FormulaRow, shape
+from kav.views.recover import on_any_device
 from kav.views.scene import RegressionScene, Scene, as_head, resolve
 from kav.views.scripts import head_setup, regression_setup
 from kav.views.words import Label, Mark, Piece, Reading, Role, fixed, number, share, signed, token_pieces
@@ -88,6 +92,19 @@ class Result:
     scaling: str = "/ √d_head"  # head scene: what q · k goes through to become a score
     d_head: int = 0  # head scene: sizes for the formula card
     d_model: int = 0
+    n: int = 0  # regression scene: number of all samples
+    skipped: tuple[int, ...] = ()  # rows of the data that were set aside
+    samples: np.ndarray | None = None  # which sample each observation is; None = observation i is sample i
+    density: Density | None = None  # counts of all samples on a pixel grid, when only those near the query are dots
+    loo: LooCurve | None = None  # leave-one-out error over bandwidths, with the rules of thumb
+    loo_of: object = None  # what `loo` belongs to: while it stays the same, `loo` is reused
+    objective: Objective | None = None  # the parabola L_x(c) that f minimises
+    dof: float = 0.0  # effective degrees of freedom, trace S
+    sigma: float = 0.0  # residual standard deviation; NaN if nothing is left
+
+    def sample(self, observation: int) -> int:
+        """Return which sample an observation is; itself in the head scene and where every sample is a dot."""
+        return observation if self.samples is None else int(self.samples[observation])
 
 
 def compute(spec: Spec, task: Task, last: Result | None = None) -> Result:
@@ -99,7 +116,7 @@ def compute(spec: Spec, task: Task, last: Result | None = None) -> Result:
         return regression.compute(spec, task, last)
     from kav.views.head import fit as head
 
-    return head.compute(spec, task, last)
+    return on_any_device(head.compute, spec, task, last)
 
 
 def table(result: Result) -> dict[str, Any]:

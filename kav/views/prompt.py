@@ -8,6 +8,7 @@ import numpy as np
 
 from kav.task import Task
 from kav.views.predictions import Prediction
+from kav.views.recover import on_any_device
 from kav.views.scene import RegressionScene, Scene
 from kav.views.words import Label, Reading
 
@@ -42,6 +43,7 @@ class Result:
     x: np.ndarray | None = None  # regression scene: the samples
     x_range: tuple[float, float] = (0.0, 1.0)  # of the rug, as wide as the kernel fit
     x_query: float = 0.0
+    samples: np.ndarray | None = None  # which sample each entry is; None = entry i is sample i
     predicts: Reading = ()  # "Predicts f(4.20) = −0.70 ± 0.22"
 
 
@@ -54,4 +56,4 @@ def compute(spec: Spec, task: Task, last: Result | None = None) -> Result:
         return regression.compute(spec, task, last)
     from kav.views.head import prompt as head
 
-    return head.compute(spec, task, last)
+    return on_any_device(head.compute, spec, task, last)

@@ -1,4 +1,9 @@
-"""One query of the samples: weights, fit, and what is selected. Every panel of the regression scene starts here."""
+"""One query of the samples: weights, fit, and what is selected. Every panel of the regression scene starts here.
+
+Up to `MOST_DOTS` samples all are held one by one. Of more, those around the query are (with the selected one, those
+scaled, and the one being dragged); sums over all come from the prepared samples, so that the held ones and "n others"
+always add up to the whole.
+"""
 
 from __future__ import annotations
 
@@ -10,9 +15,11 @@ import numpy as np
 
 from kav import smoother
 from kav.errors import KavError
-from kav.regression.band import Spread, Weigh, spread, standard_error
+from kav.regression.band import Spread, Weigh, spread, spread_of
 from kav.regression.fit import Observed, dosed_weights, observe
 from kav.regression.kernels import Kernel
+from kav.regression.prepared import Prepared
+from kav.views.density import MOST_DOTS, N_NEAR
 from kav.views.regression.ranges import decimals, signed_fixed
 from kav.views.scene import RegressionScene, Scene
 from kav.views.words import Label, Piece, fixed
@@ -23,10 +30,18 @@ Z = 1.96
 
 @dataclass(frozen=True)
 class AtQuery:
-    """The scene at its query: log-kernel and weights (n,), their average f, and the selected sample."""
+    """The scene at its query; arrays are over the samples that are held, (n_held,).
+
+    `held` says which they are, ascending; `log_kernel` has K(0) = 1; `weights` are shares of the whole weight and f the
+    weighted average of all; `selected` is a sample, `place` where it is held.
+    """
 
     scene: RegressionScene
-    observed: Observed
+    kernel: Kernel
+    prepared: Prepared  # with the scene's doses
+    held: np.ndarray
+    x: np.ndarray
+    y: np.ndarray
     doses: np.ndarray
     log_kernel: np.ndarray
     weights: np.ndarray
@@ -36,29 +51,58 @@ class AtQuery:
     y_decimals: int
 
     @property
-    def kernel(self) -> Kernel:
-        """The scene's kernel."""
-        return self.observed.kernel
+    def n(self) -> int:
+        """Number of all samples."""
+        return self.scene.samples.n
+
+    @property
+    def whole(self) -> bool:
+        """Whether every sample is held."""
+        return self.held.size == self.n
+
+    @property
+    def place(self) -> int:
+        """Where the selected sample is held."""
+        return self.place_of(self.selected)
+
+    def place_of(self, sample: int) -> int:
+        """Where a sample is held; it must be."""
+        return int(np.searchsorted(self.held, sample))
+
+    @property
+    def defined(self) -> bool:
+        """Whether any sample has weight at the query."""
+        return not math.isnan(self.f)
+
+    @property
+    def observed(self) -> Observed:
+        """The samples as the plain functions want them: every pair of what follows."""
+        samples = self.scene.samples
+        return observe(samples.x, samples.y, self.scene.h, self.kernel.name)
 
     @property
     def weigh(self) -> Weigh:
-        """From log-kernel rows to weights, the samples' scales included."""
-        plain = bool(np.all(self.doses == 1))
-        return smoother.weights if plain else partial(dosed_weights, doses=self.doses)
+        """From log-kernel rows over all samples to weights, the samples' scales included."""
+        if not self.scene.doses:
+            return smoother.weights
+        doses = np.ones(self.n)
+        for index, scale in _valid_doses(self.scene).items():
+            doses[index] = scale
+        return partial(dosed_weights, doses=doses)
 
     def curve(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the fit at many places, NaN without support, and the norm of its weights, both (n_x,)."""
-        f, norm = np.full(x.size, np.nan), np.full(x.size, np.nan)
-        for rows in self.observed.row_blocks(x.size):
-            w = self.weigh(self.observed.log_kernel(x[rows]))
-            held = np.any(w != 0, axis=-1)
-            f[rows] = np.where(held, smoother.smooth(w, self.observed.y), np.nan)
-            norm[rows] = np.where(held, standard_error(w, 1.0), np.nan)
-        return f, norm
+        return self.prepared.curve(x, self.scene.h, self.kernel.name)
+
+    def norm(self) -> float:
+        """Return the norm of all weights at the query."""
+        return float(self.curve(np.asarray([self.scene.x_query]))[1][0])
 
     def spread(self) -> Spread:
         """Return degrees of freedom and residual standard deviation of the fit."""
-        return spread(self.observed, self.weigh)
+        if self.whole and self.n <= _FEW:
+            return spread(self.observed, self.weigh)
+        return spread_of(self.prepared, (self.scene.h, self.kernel.name))
 
     def x_text(self, value: float) -> str:
         """A place on the x axis: `4.20`."""
@@ -72,10 +116,26 @@ class AtQuery:
         """The query in a reading line: ▼ x = 4.20."""
         return Piece(f"{text}{self.x_text(self.scene.x_query)}", "query", strong=True, mark="query")
 
-    def label(self, index: int) -> Label:
+    def labels(
+        self, last: tuple[Label, ...] = (), last_points: tuple[np.ndarray, np.ndarray] | None = None
+    ) -> tuple[Label, ...]:
+        """Return the labels of the held samples; of an earlier picture those are kept whose numbers are the same."""
+        fresh = last_points is None or not self.whole or len(last) != self.n or not last
+        if fresh or last_points is None or last[0].exact != self.label(0).exact:
+            return tuple(self.label(int(sample)) for sample in self.held)
+        x, y = last_points
+        changed = {int(at) for at in np.flatnonzero((x != self.x) | (y != self.y))}
+        return tuple(self.label(at) if at in changed else label for at, label in enumerate(last))
+
+    def label(self, sample: int) -> Label:
         """A sample on a plot: `sample 14`, with its numbers for tooltips."""
-        x, y = float(self.observed.x[index]), float(self.observed.y[index])
-        return Label(sample_name(index), exact=f"x = {self.x_text(x)}, y = {self.y_text(y)}")
+        samples = self.scene.samples
+        x, y = float(samples.x[sample]), float(samples.y[sample])
+        return Label(sample_name(sample), exact=f"x = {self.x_text(x)}, y = {self.y_text(y)}")
+
+
+_FEW = 300
+"""Samples up to which dof and residuals come from the whole matrix."""
 
 
 def sample_name(index: int) -> str:
@@ -96,8 +156,8 @@ def as_regression(scene: Scene) -> RegressionScene:
     return scene
 
 
-def at_query(scene: Scene) -> AtQuery:
-    """Return weights, fit and selection at the scene's query.
+def at_query(scene: Scene, held: np.ndarray | None = None) -> AtQuery:
+    """Return weights, fit and selection at the scene's query; `held` says which samples to hold, None = the usual ones.
 
     Raises
     ------
@@ -110,38 +170,75 @@ def at_query(scene: Scene) -> AtQuery:
     samples = scene.samples
     if samples.n == 0:
         raise KavError("a fit must have at least one sample, got none", "add one with a double click")
-    observed = observe(samples.x, samples.y, scene.h, scene.kernel)
-    doses = np.ones(samples.n)
-    for index, scale in scene.doses:
-        if 0 <= index < samples.n:
-            doses[index] = scale
-    log_kernel = observed.log_kernel(np.asarray([scene.x_query]))[0]
-    plain = smoother.weights(log_kernel)
-    weights = dosed_weights(log_kernel, doses) if scene.doses else plain
-    f = float(weights @ samples.y) if np.any(weights != 0) else math.nan
+    observed = observe(samples.x[:1], samples.y[:1], scene.h, scene.kernel)  # checks h and kernel
+    kernel, scales = observed.kernel, _valid_doses(scene)
+    prepared = samples.dosed(scales) if scales else samples.prepared
+    held = _held(scene, prepared, kernel, scales) if held is None else held
+    doses = np.asarray([scales.get(int(index), 1.0) for index in held]) if scales else np.ones(held.size)
+    x, y = samples.x[held], samples.y[held]
+    log_kernel = prepared.log_kernel(np.asarray([scene.x_query]), x, observed.h, kernel.name)[0]
+    if held.size == samples.n:
+        weights = dosed_weights(log_kernel, doses) if scales else smoother.weights(log_kernel)
+        f = float(weights @ y) if np.any(weights != 0) else math.nan
+    else:
+        weights, f = _shares(prepared, scene, kernel, log_kernel, doses)
+    x_low, x_high, y_low, y_high = prepared.bounds()
     return AtQuery(
         scene,
-        observed,
+        kernel,
+        prepared,
+        held,
+        x,
+        y,
         doses,
         log_kernel,
         weights,
         f,
-        _selected(scene, plain),
-        decimals(float(np.ptp(samples.x))),
-        decimals(float(np.ptp(samples.y))),
+        _selected(scene, held, x, log_kernel),
+        decimals(x_high - x_low),
+        decimals(y_high - y_low),
     )
 
 
-def before(scene: Scene) -> AtQuery | None:
-    """Return the same query without the scene's doses, None while there are none."""
-    scene = as_regression(scene)
-    return None if scene.before is None else at_query(scene.before)
+def _shares(
+    prepared: Prepared, scene: RegressionScene, kernel: Kernel, log_kernel: np.ndarray, doses: np.ndarray
+) -> tuple[np.ndarray, float]:
+    """Weights of the held samples as shares of all, and f."""
+    at = np.asarray([scene.x_query])
+    log_mass = float(prepared.log_mass(at, scene.h, kernel.name)[0])
+    if log_mass == -math.inf:
+        return np.zeros(log_kernel.size), math.nan
+    return doses * np.exp(log_kernel - log_mass), float(prepared.fit(at, scene.h, kernel.name)[0])
 
 
-def _selected(scene: RegressionScene, weights: np.ndarray) -> int:
+def _valid_doses(scene: RegressionScene) -> dict[int, float]:
+    """Scale of each scaled sample that exists."""
+    return {index: scale for index, scale in scene.doses if 0 <= index < scene.samples.n}
+
+
+def _held(scene: RegressionScene, prepared: Prepared, kernel: Kernel, scales: dict[int, float]) -> np.ndarray:
+    """Which samples are held one by one, ascending."""
+    n = scene.samples.n
+    if n <= MOST_DOTS:
+        return np.arange(n)
+    chosen = [prepared.near(scene.x_query, N_NEAR), np.asarray(list(scales), dtype=np.int64)]
+    if kernel.log_K is None:  # the weight is at an end, not around the query
+        low, high, *_ = prepared.bounds()
+        chosen.append(prepared.near(high if scene.x_query > 0 else low, N_NEAR))
+    if scene.selected is not None and 0 <= scene.selected < n:
+        chosen.append(np.asarray([scene.selected], dtype=np.int64))
+    return np.unique(np.concatenate(chosen))
+
+
+def before(now: AtQuery) -> AtQuery | None:
+    """Return the same query without the scene's doses, over the same samples; None while there are none."""
+    return None if now.scene.before is None else at_query(now.scene.before, now.held)
+
+
+def _selected(scene: RegressionScene, held: np.ndarray, x: np.ndarray, log_kernel: np.ndarray) -> int:
     """The sample chosen, else the heaviest without doses, else (no support) the nearest."""
-    if scene.selected is not None and 0 <= scene.selected < weights.size:
+    if scene.selected is not None and 0 <= scene.selected < scene.samples.n:
         return scene.selected
-    if np.any(weights > 0):
-        return int(np.argmax(weights))
-    return int(np.argmin(np.abs(scene.samples.x - scene.x_query)))
+    if np.any(log_kernel > -np.inf):
+        return int(held[np.argmax(log_kernel)])
+    return int(held[np.argmin(np.abs(x - scene.x_query))])

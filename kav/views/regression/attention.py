@@ -1,8 +1,8 @@
 """Attention, regression scene: the smoother matrix of the samples, and the gallery of kernels.
 
 Columns are the samples in x order. Rows are queries in x order: every sample's x, and x_query itself, inserted where
-it belongs; that row, computed at x_query and nowhere else, is the framed one. Beyond `MOST` samples, neighbours in x
-share a column (their weights add up) and rows are thinned out, x_query's kept.
+it belongs; that row, computed at x_query and nowhere else, is the framed one. Beyond 400 samples, neighbours in x share
+a column (their weights add up) and rows are thinned out, x_query's kept (`kav.views.regression.pooled`).
 """
 
 from __future__ import annotations
@@ -13,29 +13,31 @@ from kav.regression.kernels import KERNELS
 from kav.task import Task
 from kav.views.attention import KernelShape, Result, Spec
 from kav.views.regression.at_query import AtQuery, at_query, before, sample_name
+from kav.views.regression.pooled import Columns, columns_of, pooled_rows
 from kav.views.shading import level, shade
 from kav.views.words import Label, Piece, Reading, share, was
 
-MOST = 400
+MOST_PAIRED = 1_000
+"""Samples up to which the whole matrix is taken and its columns added up."""
 SHAPE_U = np.linspace(-3, 3, 121)
 
 
 def compute(spec: Spec, task: Task, last: Result | None = None) -> Result:
     """Return the smoother matrix; the gallery never changes."""
-    now, was_ = at_query(spec.scene), before(spec.scene)
-    order = np.argsort(now.observed.x, kind="stable")  # sample of each place in x order
-    starts = _starts(order.size)
-    places, query = _query_places(now, order[starts])
-    scores, weights, shares = _rows(now, places, order=order, starts=starts)
+    now = at_query(spec.scene)
+    was_ = before(now)
+    columns = columns_of(now)
+    places, query = columns.query_places(now.scene.x_query)
+    scores, weights, shares = _rows(now, places, columns)
     values, visible, diverging = _values(spec, scores, weights, shares=shares)
     top = level(values, visible, diverging=diverging)
     shading = spec.shading if spec.stage == "pattern" else "linear"
-    keys, column = _columns(now, order, starts)
+    keys, column = columns.keys(now)
     return Result(
         kind="regression",
         reading=_reading(now, was_),
         query_labels=tuple(Label(f"x = {now.x_text(float(x))}") for x in places),
-        key_labels=_key_labels(now, order, starts=starts),
+        key_labels=_key_labels(now, columns, keys),
         values=np.where(visible, values, 0.0),
         shade=shade(values, visible, shading=shading, top=top),
         visible=visible,
@@ -48,7 +50,7 @@ def compute(spec: Spec, task: Task, last: Result | None = None) -> Result:
         gallery=last.gallery if last is not None and last.gallery else gallery(),
         kernel=now.kernel.name,
         query_axis=places,
-        key_axis=now.observed.x[keys],
+        key_axis=now.scene.samples.x[keys],
         sample_of_key=keys,
     )
 
@@ -63,36 +65,26 @@ def gallery() -> tuple[KernelShape, ...]:
     )
 
 
-def _starts(n: int) -> np.ndarray:
-    """Where the columns begin in x order: one each, or `MOST` groups of neighbours."""
-    return np.arange(n) if n <= MOST else np.arange(MOST) * n // MOST
+def _rows(now: AtQuery, places: np.ndarray, columns: Columns) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Log-kernel (the largest of a group), weights and weights x response (sums), all (n_rows, n_columns)."""
+    if now.n > MOST_PAIRED:
+        return pooled_rows(now, places, columns)
+    order, starts = columns.order, columns.starts
+    scores, weights, shares = (np.empty((places.size, starts.size)) for _ in range(3))
+    observed, weigh = now.observed, now.weigh
+    for rows in observed.row_blocks(places.size):
+        block = observed.log_kernel(places[rows])
+        w = weigh(block)
+        weights[rows] = _grouped(w[:, order], starts)
+        shares[rows] = _grouped((w * observed.y)[:, order], starts)
+        block = block[:, order]
+        scores[rows] = block if starts.size == order.size else np.maximum.reduceat(block, starts, axis=-1)
+    return scores, weights, shares
 
 
 def _grouped(values: np.ndarray, starts: np.ndarray) -> np.ndarray:
     """Sums over the columns' groups, along the last axis."""
     return values if starts.size == values.shape[-1] else np.add.reduceat(values, starts, axis=-1)
-
-
-def _query_places(now: AtQuery, row_samples: np.ndarray) -> tuple[np.ndarray, int]:
-    """x of each row, x_query inserted in order, and the row where it is."""
-    x = now.observed.x[row_samples]
-    row = int(np.searchsorted(x, now.scene.x_query))
-    return np.insert(x, row, now.scene.x_query), row
-
-
-def _rows(
-    now: AtQuery, places: np.ndarray, *, order: np.ndarray, starts: np.ndarray
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Log-kernel (the largest of a group), weights and weights x response (sums), all (n_rows, n_columns)."""
-    scores, weights, shares = (np.empty((places.size, starts.size)) for _ in range(3))
-    for rows in now.observed.row_blocks(places.size):
-        block = now.observed.log_kernel(places[rows])
-        w = now.weigh(block)
-        weights[rows] = _grouped(w[:, order], starts)
-        shares[rows] = _grouped((w * now.observed.y)[:, order], starts)
-        block = block[:, order]
-        scores[rows] = block if starts.size == order.size else np.maximum.reduceat(block, starts, axis=-1)
-    return scores, weights, shares
 
 
 def _values(
@@ -111,40 +103,26 @@ def _values(
     return (np.abs(shares), visible, False) if spec.weighting == "message" else (shares, visible, True)
 
 
-def _columns(now: AtQuery, order: np.ndarray, starts: np.ndarray) -> tuple[np.ndarray, int]:
-    """The sample each column stands for (a group's heaviest at the query), and the column of the selected one."""
-    keys = order[starts].copy()
-    ends = [*starts[1:], order.size]
-    if starts.size < order.size:
-        for column, (start, end) in enumerate(zip(starts, ends, strict=True)):
-            keys[column] = order[start + int(np.argmax(now.weights[order[start:end]]))]
-    place = int(np.flatnonzero(order == now.selected)[0])
-    column = int(np.searchsorted(starts, place, side="right")) - 1
-    keys[column] = now.selected
-    return keys, column
-
-
-def _key_labels(now: AtQuery, order: np.ndarray, *, starts: np.ndarray) -> tuple[Label, ...]:
+def _key_labels(now: AtQuery, columns: Columns, keys: np.ndarray) -> tuple[Label, ...]:
     """Names of the columns: a sample, or how many share it."""
-    if starts.size == order.size:
-        return tuple(now.label(int(index)) for index in order)
-    sizes = np.diff([*starts, order.size])
+    if columns.starts.size == now.n:
+        return tuple(now.label(int(index)) for index in keys)
     return tuple(
-        Label(f"{size} samples from x = {now.x_text(float(now.observed.x[order[start]]))}")
-        for start, size in zip(starts, sizes, strict=True)
+        Label(f"{size:,} samples from x = {now.x_text(float(x))}")
+        for size, x in zip(columns.sizes, columns.x[columns.starts], strict=True)
     )
 
 
 def _reading(now: AtQuery, was_: AtQuery | None) -> Reading:
     here: Reading = (Piece("The row at "), now.query_piece())
-    if not np.any(now.weights != 0):
+    if not now.defined:
         return (*here, Piece(" is empty: no observation has positive weight"))
-    best = int(np.argmax(now.weights))
-    chosen = now.selected
-    weight = float(now.weights[chosen])
-    end: Reading = () if was_ is None else (was(share(float(was_.weights[chosen]))),)
+    best = int(now.held[np.argmax(now.weights)])
+    chosen, at = now.selected, now.place
+    weight = float(now.weights[at])
+    end: Reading = () if was_ is None else (was(share(float(was_.weights[at]))),)
     key = Piece(sample_name(chosen), "key", strong=True, mark="key")
     if best == chosen:
         return (*here, Piece(" looks hardest at "), key, Piece(f" ({share(weight)})"), *end)
-    rest = f", hardest at {sample_name(best)} ({share(float(now.weights[best]))})"
+    rest = f", hardest at {sample_name(best)} ({share(float(now.weights.max()))})"
     return (*here, Piece(" looks at "), key, Piece(f" ({share(weight)})"), *end, Piece(rest))

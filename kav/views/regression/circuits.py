@@ -13,6 +13,8 @@ from kav.views.words import Label, Piece, Reading, number
 
 MOST_COMPARED = 300
 """Samples at which head and fit are compared; evenly spaced ones of more."""
+MOST_SHOWN = 2_000
+"""Samples of a large set on which they are."""
 
 
 def compute(spec: Spec, task: Task, last: Result | None = None) -> Result:
@@ -42,13 +44,16 @@ def _formula(now: AtQuery) -> Formula:
     if not is_attention(kernel.name):
         nothing = np.full((3, 3), np.nan)
         return Formula(False, _other_lines(now), nothing, np.ones((1, 1)), FEATURES, float("nan"))
-    samples = now.scene.samples
-    centre = float(np.mean(samples.x)) if kernel.log_K is not None else 0.0
+    x, y = now.scene.samples.x, now.scene.samples.y
+    if not now.whole:  # the identity holds for any samples: a few thousand evenly in rank show it
+        ranked = now.prepared.ordered.samples(np.linspace(0, now.prepared.ordered.n - 1, MOST_SHOWN).astype(int))
+        x, y = x[ranked], y[ranked]
+    centre = float(np.mean(x)) if kernel.log_K is not None else 0.0
     form = attention_form(kernel.name, h, centre=centre)
-    every = max(1, -(-samples.n // MOST_COMPARED))
-    places = np.sort(samples.x)[::every]
-    as_head = form.output(samples.x, samples.y, places)
-    difference = np.abs(as_head - fit(samples.x, samples.y, places, h, kernel.name))
+    every = max(1, -(-x.size // MOST_COMPARED))
+    places = np.sort(x)[::every]
+    as_head = form.output(x, y, places)
+    difference = np.abs(as_head - fit(x, y, places, h, kernel.name))
     lines = _gaussian_lines(now, centre) if kernel.log_K is not None else _DOT_LINES
     return Formula(True, lines, form.W_QK, form.W_OV, FEATURES, float(difference.max()))
 

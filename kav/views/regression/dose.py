@@ -12,9 +12,11 @@ with w the weights at d = 1. Scaling the response y_i instead moves f along the 
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 
 import numpy as np
 
+from kav.regression.extras import CANCELLED
 from kav.regression.fit import dosed_weights
 from kav.task import Task
 from kav.views.dose import Component, Curve, Result, Spec
@@ -33,14 +35,15 @@ def compute(spec: Spec, task: Task, last: Result | None = None) -> Result:
     of = spec.scope if spec.scope == "response" else "weight"
     curve_spec = _key(now, sample, of)
     reused = last is not None and last.curve_spec == curve_spec
-    curve = last.curve if last is not None and reused else _curve(now, sample, of)
-    dose = float(now.doses[sample])
-    value = float(_response(now, sample, of, np.asarray([dose]))[0])
-    as_it_runs = float(_response(now, sample, of, np.ones(1))[0])
+    apart = _apart(now, sample)
+    curve = last.curve if last is not None and reused else _curve(apart, of)
+    dose = dict(now.scene.doses).get(sample, 1.0)
+    value = float(_response(apart, of, np.asarray([dose]))[0])
+    as_it_runs = float(_response(apart, of, np.ones(1))[0])
     name = sample_name(sample)
     return Result(
         kind="regression",
-        reading=_reading(now, sample, of),
+        reading=_reading(now, sample, of, apart),
         component=Component(sample=sample),
         component_text=f"{of} of {name}",
         curve=curve,
@@ -58,7 +61,7 @@ def compute(spec: Spec, task: Task, last: Result | None = None) -> Result:
 
 def _sample(spec: Spec, now: AtQuery) -> int:
     """The component asked for, else the last sample scaled, else the selected one."""
-    n = now.observed.n
+    n = now.n
     if spec.component is not None and spec.component.sample is not None and 0 <= spec.component.sample < n:
         return spec.component.sample
     edited = [index for index, _ in now.scene.doses if 0 <= index < n]
@@ -72,34 +75,77 @@ def _key(now: AtQuery, sample: int, of: str) -> object:
     return scene.samples, scene.kernel, scene.h, scene.x_query, sample, of, others
 
 
-def _others(now: AtQuery, sample: int) -> np.ndarray:
-    """Doses of all samples with this one as it is."""
-    doses = now.doses.copy()
-    doses[sample] = 1.0
-    return doses
+@dataclass(frozen=True)
+class _Apart:
+    """One sample and all others, at the query: kernel of the sample and mass of the others, relative to the larger."""
+
+    K: float
+    mass: float
+    mean: float  # the others' weighted average; 0 without weight
+    y: float
+
+    def f(self, doses: np.ndarray) -> np.ndarray:
+        """The fit with the sample's kernel scaled, NaN where kernels cancel or nothing has weight."""
+        own = doses * self.K
+        total = self.mass + own
+        defined = total > CANCELLED * (self.mass + np.abs(own))
+        return np.where(defined, (self.mass * self.mean + own * self.y) / np.where(defined, total, 1.0), np.nan)
+
+    @property
+    def weight(self) -> float:
+        """The sample's weight at dose 1; 0 where the fit is undefined."""
+        return self.K / (self.mass + self.K) if self.mass + self.K > 0 else 0.0
 
 
-def _response(now: AtQuery, sample: int, of: str, at: np.ndarray) -> np.ndarray:
+def _apart(now: AtQuery, sample: int) -> _Apart:
+    """The sample against all others, which keep their own doses."""
+    if now.whole:
+        return _apart_of_all(now, sample)
+    scene, samples = now.scene, now.scene.samples
+    x, y = float(samples.x[sample]), float(samples.y[sample])
+    at, name = np.asarray([scene.x_query]), now.kernel.name
+    doses = {index: scale for index, scale in scene.doses if 0 <= index < samples.n}
+    log_K = float(now.prepared.log_kernel(at, np.asarray([x]), scene.h, name)[0, 0])
+    log_mass = float(now.prepared.log_mass(at, scene.h, name)[0])
+    if sample not in doses and log_K < log_mass - math.log(2):  # a minor part: taken off, no digits are lost
+        K = math.exp(log_K - log_mass)
+        return _Apart(K, 1 - K, (now.f - K * y) / (1 - K), y)
+    others = samples.dosed(doses | {sample: 0.0})
+    log_mass = float(others.log_mass(at, scene.h, name)[0])
+    top = max(log_mass, log_K)
+    if top == -math.inf:
+        return _Apart(0.0, 0.0, 0.0, y)
+    mean = float(others.fit(at, scene.h, name)[0]) if log_mass > -math.inf else 0.0
+    return _Apart(math.exp(log_K - top), math.exp(log_mass - top), mean, y)
+
+
+def _apart_of_all(now: AtQuery, sample: int) -> _Apart:
+    """The same where every sample is held."""
+    place = now.place_of(sample)
+    others = now.log_kernel.copy()
+    others[place] = -np.inf
+    top = float(np.max(now.log_kernel))
+    if top == -math.inf:
+        return _Apart(0.0, 0.0, 0.0, float(now.y[place]))
+    w = dosed_weights(others, now.doses)
+    mass = float(np.sum(now.doses * np.exp(others - top)))
+    if not np.any(w):  # nothing, or kernels that cancel
+        return _Apart(math.exp(now.log_kernel[place] - top), 0.0, 0.0, float(now.y[place]))
+    return _Apart(math.exp(now.log_kernel[place] - top), mass, float(w @ now.y), float(now.y[place]))
+
+
+def _response(apart: _Apart, of: str, at: np.ndarray) -> np.ndarray:
     """f at the query for each dose of the sample, NaN where it is undefined; (n_doses,)."""
-    y = now.observed.y
-    if of == "response":
-        w = dosed_weights(now.log_kernel, _others(now, sample))
-        f = float(w @ y) if np.any(w != 0) else math.nan
-        return np.asarray(f + (at - 1) * w[sample] * y[sample])
-    doses = np.repeat(_others(now, sample)[None, :], at.size, axis=0)
-    doses[:, sample] = at
-    w = dosed_weights(np.broadcast_to(now.log_kernel, doses.shape), doses)  # (n_doses, n)
-    return np.where(np.any(w != 0, axis=-1), w @ y, np.nan)
+    if of == "weight":
+        return apart.f(at)
+    return np.asarray(apart.f(np.ones(1)) + (at - 1) * apart.weight * apart.y)
 
 
-def _curve(now: AtQuery, sample: int, of: str) -> Curve:
-    response = _response(now, sample, of, DOSES)
-    y = float(now.observed.y[sample])
-    w = dosed_weights(now.log_kernel, _others(now, sample))
-    f = float(w @ now.observed.y) if np.any(w != 0) else math.nan
-    direct = f + (DOSES - 1) * w[sample] * y
-    tangent = direct if of == "response" else f + (DOSES - 1) * w[sample] * (y - f)
-    return Curve(DOSES, response, direct, tangent)
+def _curve(apart: _Apart, of: str) -> Curve:
+    f = float(apart.f(np.ones(1))[0])
+    direct = f + (DOSES - 1) * apart.weight * apart.y
+    tangent = direct if of == "response" else f + (DOSES - 1) * apart.weight * (apart.y - f)
+    return Curve(DOSES, _response(apart, of, DOSES), direct, tangent)
 
 
 def _y_range(curve: Curve) -> tuple[float, float]:
@@ -118,23 +164,23 @@ def _y_range(curve: Curve) -> tuple[float, float]:
 
 def _choices(now: AtQuery, sample: int, of: str) -> tuple[tuple[str, Component], ...]:
     """The heaviest samples, the one shown first among them."""
-    order = [int(index) for index in np.argsort(-np.abs(now.weights), kind="stable")[:N_CHOICES]]
+    heaviest = np.argsort(-np.abs(now.weights), kind="stable")[:N_CHOICES]
+    order = [int(index) for index in now.held[heaviest]]
     chosen = order if sample in order else [sample, *order[:-1]]
     return tuple((f"{of} of {sample_name(index)}", Component(sample=index)) for index in chosen)
 
 
-def _reading(now: AtQuery, sample: int, of: str) -> Reading:
+def _reading(now: AtQuery, sample: int, of: str, apart: _Apart) -> Reading:
     """What removing the sample does, and what the fit would be without renormalising."""
     who = Piece(sample_name(sample), strong=True)
-    without, with_it = _response(now, sample, of, np.asarray([0.0, 1.0]))
-    w = dosed_weights(now.log_kernel, _others(now, sample))
-    if w[sample] == 0:
+    without, with_it = _response(apart, of, np.asarray([0.0, 1.0]))
+    if apart.weight == 0:
         return (Piece("Not at all: "), who, Piece(" has no weight at "), now.query_piece())
     if math.isnan(without):
         return (Piece("Yes: without "), who, Piece(" f is "), Piece("undefined", strong=True))
     hardly = abs(with_it - without) < 0.05 * abs(with_it)
-    dropped = with_it - w[sample] * float(now.observed.y[sample])
-    end: Reading = () if now.doses[sample] == 1 else (was(now.y_text(with_it)),)
+    dropped = with_it - apart.weight * apart.y
+    end: Reading = () if dict(now.scene.doses).get(sample, 1.0) == 1 else (was(now.y_text(with_it)),)
     removed: Reading = (Piece(f"{'Hardly' if hardly else 'Yes'}: without "), *_whose(who, of), Piece(" f is "))
     if of == "response":
         return (*removed, Piece(now.y_text(without), strong=True), *end)

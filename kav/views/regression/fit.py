@@ -9,10 +9,11 @@ import math
 
 import numpy as np
 
-from kav.regression.bandwidth import minimise_loo
-from kav.regression.baselines import BASELINES, baseline_matrix
-from kav.regression.samples import Samples
+from kav.regression.baseline_fits import baseline_fit
+from kav.regression.loo_curve import LooCurve, loo_curve
+from kav.regression.objective import objective
 from kav.task import Task
+from kav.views.density import Density, density
 from kav.views.fit import Observations, Result, Row, Spec
 from kav.views.regression.at_query import AtQuery, Z, at_query, before, sample_name
 from kav.views.regression.ranges import nice_range
@@ -20,15 +21,19 @@ from kav.views.words import Piece, Reading, fixed, number, share, was
 
 N_CURVE = 401
 N_SHAPE = 121
-MOST_FOR_LOO = 500
-"""Samples up to which the leave-one-out minimum follows every drag."""
+N_LOO = 40
+MOST_FOR_LOO = 1_000
+"""Samples up to which the leave-one-out curve follows every step of a drag."""
 
 
 def compute(spec: Spec, task: Task, last: Result | None = None) -> Result:
-    """Return the picture of the query; the leave-one-out minimum is reused while samples and kernel stay the same."""
-    now, was_ = at_query(spec.scene), before(spec.scene)
-    samples = now.scene.samples
-    x_range = nice_range(np.append(samples.x, now.scene.x_query))
+    """Return the picture of the query; what samples and kernel alone decide is reused while they stay the same."""
+    now = at_query(spec.scene)
+    was_ = before(now)
+    last_points = (last.points.x, last.points.y) if last is not None else None
+    low, high, y_low, y_high = now.prepared.bounds()
+    x_range = nice_range(np.asarray([low, high, now.scene.x_query]))
+    y_range = nice_range(np.asarray([y_low, y_high]))
     places = np.linspace(*x_range, N_CURVE)
     f, norm = now.curve(places)
     task.report(0.5)
@@ -37,12 +42,13 @@ def compute(spec: Spec, task: Task, last: Result | None = None) -> Result:
     known = bool(np.any(np.isfinite(margin)))
     shape_x, shape_y = kernel_shape(now, x_range)
     query = now.x_text(now.scene.x_query)
+    loo = _loo(now, task, last)
     return Result(
         kind="regression",
         reading=_reading(now, was_),
         points=_observations(now, spec.weights),
-        labels=tuple(now.label(index) for index in range(samples.n)),
-        selected=now.selected,
+        labels=now.labels(last.labels if last is not None and last.kind == "regression" else (), last_points),
+        selected=now.place,
         curve_at=places,
         curve_f=f,
         query_at=now.scene.x_query,
@@ -50,8 +56,8 @@ def compute(spec: Spec, task: Task, last: Result | None = None) -> Result:
         query_range=x_range,
         query_ticks=((now.scene.x_query, "", f"x = {query}"),),
         x_range=x_range,
-        y_range=nice_range(samples.y),
-        band=(float(samples.y.min()), float(samples.y.max())),
+        y_range=y_range,
+        band=(y_low, y_high),
         band_holds=bool(np.all(now.doses >= 0)),
         x_title="x →",
         y_title=(Piece("↑ response y"),),
@@ -66,23 +72,35 @@ def compute(spec: Spec, task: Task, last: Result | None = None) -> Result:
         kernel_x=shape_x,
         kernel_y=shape_y,
         baseline=_baseline(spec.baseline, now, places),
-        loo_h=_loo_minimum(samples, now.kernel.name, last),
+        loo_h=None if now.n < 2 else loo.best,
         notice="no data within bandwidth" if math.isnan(now.f) else "",
+        samples=None if now.whole else now.held,
+        density=None if now.whole else _density(now, x_range, y_range, last),
+        loo=loo,
+        loo_of=_loo_key(now),
+        objective=objective(now.prepared, now.scene.x_query, now.scene.h, now.kernel.name),
+        dof=spread.dof,
+        sigma=spread.sigma,
+        n=now.n,
+        skipped=now.scene.samples.skipped,
     )
 
 
+def _density(now: AtQuery, x_range: tuple[float, float], y_range: tuple[float, float], last: Result | None) -> Density:
+    """The cloud behind the dots, counted again only if samples or axes are others."""
+    return density(now.scene.samples.prepared.core, x_range, y_range, last=None if last is None else last.density)
+
+
 def _observations(now: AtQuery, weights: str) -> Observations:
-    """The samples as dots: weights that sum to 1, or the kernel itself relative to its peak."""
-    samples = now.scene.samples
+    """The samples held as dots: weights that sum to 1 over all samples, or the kernel itself relative to its peak."""
     weight = raw_weights(now) if weights == "raw" else now.weights
-    return Observations(samples.x, samples.y, weight, np.ones(samples.n, dtype=bool))
+    return Observations(now.x, now.y, weight, np.ones(now.held.size, dtype=bool))
 
 
 def raw_weights(now: AtQuery) -> np.ndarray:
-    """Return K(u) of each sample with its scale, K(0) = 1; for a kernel without u relative to the largest."""
+    """Return K(u) of each held sample with its scale, K(0) = 1; for a kernel without u relative to the largest."""
     finite = now.log_kernel[np.isfinite(now.log_kernel)]
-    largest = float(finite.max()) if finite.size else 0.0
-    peak = largest if now.kernel.log_K is None else float(now.kernel.log_K(np.zeros(1))[0])
+    peak = float(finite.max()) if finite.size and now.kernel.log_K is None else 0.0
     return np.asarray(now.doses * np.exp(now.log_kernel - peak))
 
 
@@ -99,34 +117,42 @@ def kernel_shape(now: AtQuery, x_range: tuple[float, float]) -> tuple[np.ndarray
     return x, np.exp(log_K - (finite.max() if finite.size else 0.0))
 
 
-def _loo_minimum(samples: Samples, kernel: str, last: Result | None) -> float | None:
-    """Bandwidth with the smallest leave-one-out error; None without two samples, or with too many to follow a drag."""
-    if last is not None and last.kernel == kernel and last.points.x is samples.x and last.points.y is samples.y:
-        return last.loo_h
-    if not 2 <= samples.n <= MOST_FOR_LOO:
-        return None
-    return minimise_loo(samples.x, samples.y, kernel, n_refine=12 if samples.n <= 100 else 0, ratio=1.5)
+def _loo_key(now: AtQuery) -> tuple[object, ...]:
+    """What the leave-one-out curve belongs to: of many samples, all but the one that is being dragged."""
+    samples = now.scene.samples
+    return now.kernel.name, samples if now.n <= MOST_FOR_LOO else samples.prepared.core
+
+
+def _loo(now: AtQuery, task: Task, last: Result | None) -> LooCurve:
+    """Leave-one-out error over bandwidths, of the samples without doses.
+
+    Of more than `MOST_FOR_LOO` samples one that is dragged changes it by less than its share: the curve stays that of
+    the drag's first step.
+    """
+    if last is not None and last.loo is not None and last.loo_of == _loo_key(now):
+        return last.loo
+    quick = now.kernel.log_K is not None and not now.kernel.compact
+    return loo_curve(now.scene.samples.prepared, now.kernel.name, n_h=N_LOO if quick else N_LOO // 2, task=task)
 
 
 def _baseline(name: str, now: AtQuery, places: np.ndarray) -> tuple[str, np.ndarray, np.ndarray] | None:
     """The chosen baseline's curve, with the words for it."""
     if name == "none":
         return None
-    matrix = baseline_matrix(name, now.observed.x, places, now.scene.h, now.kernel.name)
-    return BASELINES[name][0], places, matrix @ now.observed.y
+    found = baseline_fit(name, now.scene.samples.prepared, places, now.scene.h, now.kernel.name)
+    return found.words, places, found.f
 
 
 def _reading(now: AtQuery, was_: AtQuery | None) -> Reading:
     if math.isnan(now.f):
         return (Piece("Undefined at "), now.query_piece(), Piece(": no observation has positive weight"))
-    near = np.abs(now.observed.x - now.scene.x_query) <= now.scene.h
-    n_near = int(near.sum())
+    n_near, share_near = now.prepared.within(now.scene.x_query, now.scene.h, now.kernel.name)
     end: Reading = () if was_ is None else (was(was_.y_text(was_.f)),)
     return (
         Piece("A weighted average: "),
-        Piece(fixed(float(now.weights[near].sum())), strong=True),
+        Piece(fixed(share_near), strong=True),
         Piece(" of the weight is on the "),
-        Piece("1 sample" if n_near == 1 else f"{n_near} samples", strong=True),
+        Piece("1 sample" if n_near == 1 else f"{n_near:,} samples", strong=True),
         Piece(" within h of "),
         now.query_piece(""),
         Piece(", so f = "),
@@ -144,15 +170,15 @@ def _rows(now: AtQuery, dof: float, *, weights: str) -> tuple[Row, ...]:
         Row("curve", "curve", "f as it moves", "", f"grey: ± {Z} s.e."),
     )
     f = Row("prediction", "direct", "prediction f", now.y_text(now.f), "Σ weight × response", "direct")
-    effective = 0.0 if math.isnan(now.f) else 1 / float(now.weights @ now.weights)
+    effective = 0.0 if math.isnan(now.f) else 1 / now.norm() ** 2
     last = Row("effective", "", "effective samples", f"{effective:.1f}", f"degrees of freedom {dof:.1f}")
-    i = now.selected
+    i = now.place
     raw = weights == "raw"
     weight = float(raw_weights(now)[i] if raw else now.weights[i])
     return (
         *top,
-        Row("key", "key", "observed key", f"x = {now.x_text(float(now.observed.x[i]))}", sample_name(i), "key"),
-        Row("response", "response", "response", now.y_text(float(now.observed.y[i])), "its y"),
+        Row("key", "key", "observed key", f"x = {now.x_text(float(now.x[i]))}", sample_name(now.selected), "key"),
+        Row("response", "response", "response", now.y_text(float(now.y[i])), "its y"),
         Row("weight", "weight", "weight", share(weight), "K(u)" if raw else "K(u) / Σ K(u)"),
         f,
         last,

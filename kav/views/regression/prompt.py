@@ -6,7 +6,6 @@ import math
 
 import numpy as np
 
-from kav.regression.band import standard_error
 from kav.task import Task
 from kav.views.prompt import Result, Spec
 from kav.views.regression.at_query import AtQuery, Z, at_query, before, sample_name
@@ -16,18 +15,23 @@ from kav.views.words import Label, Piece, Reading, fixed
 
 def compute(spec: Spec, task: Task, last: Result | None = None) -> Result:
     """Return the rug and the prediction at the query."""
-    now, was = at_query(spec.scene), before(spec.scene)
+    now = at_query(spec.scene)
+    was = before(now)
+    low, high, *_ = now.prepared.bounds()
     return Result(
         kind="regression",
-        labels=tuple(Label(f"x = {now.x_text(float(x))}", index) for index, x in enumerate(now.observed.x)),
+        labels=tuple(
+            Label(f"x = {now.x_text(float(x))}", int(sample)) for sample, x in zip(now.held, now.x, strict=True)
+        ),
         weights=now.weights,
         weights_before=None if was is None else was.weights,
-        key=now.selected,
+        key=now.place,
         edits_text=tuple(f"{sample_name(index)} × {fixed(scale)}" for index, scale in now.scene.doses),
-        x=now.scene.samples.x,
-        x_range=nice_range(np.append(now.scene.samples.x, now.scene.x_query)),
+        x=now.x,
+        x_range=nice_range(np.asarray([low, high, now.scene.x_query])),
         x_query=now.scene.x_query,
         predicts=_predicts(now),
+        samples=None if now.whole else now.held,
     )
 
 
@@ -36,6 +40,6 @@ def _predicts(now: AtQuery) -> Reading:
     start = Piece(f"Predicts f({now.x_text(now.scene.x_query)}) ")
     if math.isnan(now.f):
         return (start, Piece("is undefined", strong=True))
-    error = Z * float(np.asarray(standard_error(now.weights, now.spread().sigma)))
+    error = Z * now.spread().sigma * now.norm()
     sure: Reading = () if math.isnan(error) else (Piece(f" ± {fixed(error, now.y_decimals)}", "muted"),)
     return (start, Piece("= "), Piece(now.y_text(now.f), "direct", strong=True), *sure)
