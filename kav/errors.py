@@ -28,5 +28,21 @@ class NoOutputMatrixError(ModelError):
     """A checkpoint says that it has an output matrix of its own, and has none: the embedding may be used instead."""
 
 
+class PromptError(ModelError):
+    """A prompt that is too long.
+
+    Parameters
+    ----------
+    message, hint : str
+        See `KavError`.
+    n_fit : int
+        How many tokens it may have.
+    """
+
+    def __init__(self, message: str, hint: str, n_fit: int) -> None:
+        super().__init__(message, hint)
+        self.n_fit = n_fit
+
+
 class Cancelled(Exception):  # noqa: N818 - a signal to unwind, not a fault
     """Raised inside a computation whose answer nobody waits for any more."""

@@ -9,7 +9,7 @@ from .opening import Places
 from .session import Session
 from .widgets.combo import Combo
 
-WIDEST = 280
+WIDEST = 300
 
 
 class ModelCombo(Combo):

@@ -8,9 +8,8 @@ from PySide6.QtCore import QEvent, QMimeData, QObject, Qt, QTimer
 from PySide6.QtGui import QDragEnterEvent, QDropEvent, QKeyEvent
 from PySide6.QtWidgets import QMainWindow
 
-from kav.errors import KavError, NoOutputMatrixError
+from kav.errors import KavError, NoOutputMatrixError, PromptError
 from kav.model.local import name_of
-from kav.model.prompt_size import PromptError
 
 from .notice import MARGIN, Notice
 from .opening import Opening, Question

@@ -25,6 +25,10 @@ class Runs:
     edited: Trace | None
     seconds: float = 0.0  # of the last model run
 
+    def is_of(self, model: Any) -> bool:
+        """Return whether these are runs of a model, on its own device or on the CPU after that failed."""
+        return model is not None and any(self.base.model is one for one in (model, model.fallback.on_cpu))
+
     @property
     def trace(self) -> Trace:
         """The run that the panels show."""
@@ -38,7 +42,7 @@ def run_prompt(
 
     Edits that name a position which the prompt does not have are left out.
     """
-    if last is not None and last.base.model is not model:
+    if last is not None and not last.is_of(model):
         last = None
     known = last is not None and (last.prompt, last.bos) == (prompt, bos)
     tokens = last.base.tokens if known else model.encode(prompt, bos)

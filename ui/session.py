@@ -72,6 +72,7 @@ class Session(QObject):
         self._back: list[Place] = []
         self._forward: list[Place] = []
         self._drag = 0
+        self._told: Any = None  # the model whose device's failure was told
         engine.finished.connect(self._on_engine_finished)
         engine.failed.connect(self._on_engine_failed)
 
@@ -178,11 +179,18 @@ class Session(QObject):
         return None if tokenizer is None or tokenizer.bos_id is None else self.bos
 
     def _on_engine_finished(self, channel: str, value: Any) -> None:
+        self._tell_fallback()
         if channel == "cut":
             self.set_prompt(value)
-        elif channel == "trace" and value.base.model is self.model and value is not self.runs:
+        elif channel == "trace" and value.is_of(self.model) and value is not self.runs:
             self.runs = value
             self.traceChanged.emit()
+
+    def _tell_fallback(self) -> None:
+        """Say once per model that its device failed and the CPU does its work."""
+        if self.model is not None and self.model.fallback.text and self._told is not self.model:
+            self._told = self.model
+            self.problemRaised.emit(KavError(self.model.fallback.text))
 
     def _on_engine_failed(self, channel: str, error: BaseException) -> None:
         if channel in ("cut", "trace"):

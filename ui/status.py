@@ -63,6 +63,7 @@ class StatusLine(QStatusBar):
         if session.kind in self._timed:
             word, seconds = self._timed[session.kind]
             facts.append(f"{word} {number(1000 * seconds)} ms")
-        device = session.model.device if session.model is not None else "cpu"
+        model = session.model if session.trace is None else session.trace.model  # on the CPU if the GPU failed
+        device = model.device if model is not None else "cpu"
         facts.append("NumPy · CPU" if device == "cpu" else f"CuPy · {device}")
         self._facts.setText("   ·   ".join(facts))

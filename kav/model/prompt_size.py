@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from kav.errors import ModelError
+from kav.errors import ModelError, PromptError
 from kav.model.config import Config
-from kav.model.forecast import free_memory
+from kav.model.forecast import forecast_trace, free_memory
 from kav.model.model import Model
+from kav.model.prompts import check_tokens
 from kav.model.tokenizer import Tokens
 
 SHARE = 0.5  # of the free memory that a run may take
@@ -24,29 +25,9 @@ class Room:
     n_free: int | None = None
 
 
-class PromptError(ModelError):
-    """A prompt that is too long.
-
-    Parameters
-    ----------
-    message, hint : str
-    n_fit : int
-        How many tokens it may have.
-    """
-
-    def __init__(self, message: str, hint: str, n_fit: int) -> None:
-        super().__init__(message, hint)
-        self.n_fit = n_fit
-
-
 def run_bytes(config: Config, n_tokens: int) -> int:
-    """Return what one run and one head's square of weights take: ``n (a + c n)``.
-
-    Per token and layer the stream, q, k, v and z are kept; one MLP and one row of logits are on their way.
-    """
-    kept = config.d_model + 2 * config.d_head * (config.n_heads + config.n_kv_heads)
-    passing = 3 * config.d_mlp + 4 * config.d_model
-    return n_tokens * 4 * (config.n_layers * kept + passing) + CELL * n_tokens * n_tokens + 4 * config.d_vocab
+    """Return what one run and one head's square of weights take: ``n (a + c n)``."""
+    return forecast_trace(config, n_tokens).n_bytes + CELL * n_tokens * n_tokens
 
 
 def room(model: Model, *, n_free: int | None = None) -> Room:
@@ -70,19 +51,15 @@ def room(model: Model, *, n_free: int | None = None) -> Room:
 
 
 def check_prompt(model: Model, tokens: Tokens) -> None:
-    """Refuse a prompt that the model or the memory has no room for.
+    """Refuse a prompt that the model has no room for, or half of the free memory.
 
     Raises
     ------
     PromptError
         With the number of tokens that fit.
     """
-    n, limit = len(tokens.ids), model.config.n_ctx
-    if n > limit:
-        raise PromptError(
-            f"a prompt must fit the model, got {n:,} tokens, model limit {limit:,}", "cut the prompt", limit
-        )
-    found = room(model)
+    check_tokens(tokens, model.config)
+    n, found = len(tokens.ids), room(model)
     if n > found.n_tokens:
         needed, free = run_bytes(model.config, n) / 1e9, (found.n_free or 0) / 1e9
         raise PromptError(

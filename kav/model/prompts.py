@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kav.errors import ModelError
+from kav.errors import ModelError, PromptError
 from kav.model.config import Config
 from kav.model.forecast import forecast_trace
 from kav.model.model import Model
@@ -36,13 +36,16 @@ def check_tokens(tokens: Tokens, config: Config) -> None:
     Raises
     ------
     ModelError
+        A `PromptError` if it is too long.
     """
     n = len(tokens.ids)
     if n == 0:
         raise ModelError("a prompt must have at least one token, got 0", "type something, or turn the start token on")
     if n > config.n_ctx:
-        raise ModelError(
-            f"a prompt must fit the model, got {n:,} tokens, model limit {config.n_ctx:,}", "cut the prompt"
+        raise PromptError(
+            f"a prompt must fit the model, got {n:,} tokens, model limit {config.n_ctx:,}",
+            "cut the prompt",
+            config.n_ctx,
         )
     for number in tokens.ids:
         if not 0 <= number < config.d_vocab:

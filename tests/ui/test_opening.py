@@ -17,6 +17,7 @@ from kav.model.forecast import Forecast
 from ui import opening as opening_module
 from ui.engine import Engine
 from ui.recent import MOST, Recent
+from ui.runs import example_ids
 from ui.session import Session
 from ui.window import Window
 
@@ -453,6 +454,29 @@ def test_a_model_without_output_matrix_shows_what_it_has(make_window, tmp_path):
     window.opening.open("bundled")
     assert all(panel.result is not None and panel.error is None for panel in window.panels.values())
     assert window.prompt_bar.target.isEnabled()
+
+
+def test_a_gpu_that_fails_is_one_notice_and_the_window_goes_on(make_window, monkeypatch):
+    from tests.kav.model.test_fallback import GPU, CUDARuntimeError, FailingGpu
+    from tests.kav.model_factory import tiny_model
+
+    window = make_window()
+    gpu = FailingGpu(monkeypatch)
+    model = replace(tiny_model(GPU), name="far", device="cuda:0")
+    told = []
+    window.session.problemRaised.connect(told.append)
+    window.session.set_model(model)
+    assert told == []
+    before = window.result("attribution").total
+    gpu.fail(20, error=CUDARuntimeError)
+    window.session.set_prompt("3 1 4 1 5 9 2 6")
+    assert len(told) == 1
+    assert "on the CPU" in window.notice.text()
+    assert window.session.trace.n_tokens == 8
+    assert all(panel.error is None for panel in window.panels.values())
+    window.session.set_prompt(example_ids(model.config.d_vocab))
+    assert window.result("attribution").total == pytest.approx(before, abs=1e-4)
+    assert len(told) == 1
 
 
 def test_a_missing_output_matrix_leaves_the_choice_to_the_person(make_window, folder, qtbot):

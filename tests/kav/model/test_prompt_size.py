@@ -7,7 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import kav
-from kav.model.prompt_size import SHARE, PromptError, check_prompt, cut, room, run_bytes
+from kav.errors import PromptError
+from kav.model.prompt_size import SHARE, check_prompt, cut, room, run_bytes
 from tests.kav.model_factory import tiny_model
 
 
