@@ -14,7 +14,7 @@ import numpy as np
 from array_api_compat import is_numpy_array
 
 from kav.arrays import Array, namespace
-from kav.errors import ModelError, NoOutputMatrixError
+from kav.errors import Cancelled, ModelError, NoOutputMatrixError
 from kav.model.config import Block, Config, Dense, Mlp, Norm, Weights
 from kav.model.family import Family
 from kav.model.family_config import Raw, holds
@@ -168,6 +168,9 @@ class Reader:
     def weights(self, put: Put, task: Task | None) -> tuple[Config, Weights]:
         """All weights on the device, and the config with what only the weights can tell."""
         c, names = self.config, self.family.names
+        if task is not None:
+            task.report(0.0, "embedding")
+            put = _stoppable(put, task)
         W_E = put(self.read(f"{names.embed}.weight"))
         blocks: list[Block] = []
         while len(blocks) < c.n_layers:  # as many layers at a time as there are threads
@@ -289,6 +292,17 @@ class Reader:
             b_gate=_maybe(self.bias(gate, rule), put) if gate else None,
             b_out=_maybe(b_out, put),
         )
+
+
+def _stoppable(put: Put, task: Task) -> Put:
+    """`put` that ends the work between two tensors once it is cancelled: a layer of a large model takes seconds."""
+
+    def checked(array: np.ndarray) -> Array:
+        if task.cancelled:
+            raise Cancelled
+        return put(array)
+
+    return checked
 
 
 def _maybe(array: np.ndarray | None, put: Put) -> Array | None:
