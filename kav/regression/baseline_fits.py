@@ -141,8 +141,10 @@ def _with_extras_in_order(prepared: Prepared) -> tuple[np.ndarray, np.ndarray]:
     return np.insert(ordered.x, places, extras.x[rank]), np.insert(ordered.y, places, extras.y[rank])
 
 
-def influences(prepared: Prepared, h: float, kernel: str = "gaussian") -> tuple[Influence, ...]:
-    """Return the far-end influence of the kernel fit and of every baseline, in the order they are offered.
+def influences(
+    prepared: Prepared, h: float, kernel: str = "gaussian", *, names: tuple[str, ...] = tuple(BASELINES)
+) -> tuple[Influence, ...]:
+    """Return the far-end influence of the kernel fit, and of the baselines named, in the order they are offered.
 
     Raises
     ------
@@ -154,6 +156,8 @@ def influences(prepared: Prepared, h: float, kernel: str = "gaussian") -> tuple[
     x, _ = prepared.points()
     found = [Influence("fit", f"{kernel_named(kernel).in_words} fit", far_end_influence(x, h, kernel))]
     for name, (words, _maker) in BASELINES.items():
+        if name not in names:
+            continue
         if name == "krr" and prepared.n > EXACT:
             ridge = nystrom_ridge(prepared, h, kernel)
             value = ridge.influence(float(x.max()), float(x.min()))
