@@ -23,7 +23,9 @@ class Spec:
     """One scene and the panel's own controls."""
 
     scene: Scene
-    baseline: str = "none"  # regression scene: none, mean, ols, ridge, krr, local-linear, knn (only those in BASELINES)
+    baseline: str = (
+        "none"  # regression scene: none, all, mean, ols, ridge, krr, local-linear, knn (only those in BASELINES)
+    )
     weights: str = "normalised"  # regression scene: "normalised" or "raw"
 
 
@@ -86,7 +88,9 @@ class Result:
     ci_high: np.ndarray | None = None
     kernel_x: np.ndarray | None = None  # shape of the kernel at the query, peak scaled to 1
     kernel_y: np.ndarray | None = None
-    baseline: tuple[str, np.ndarray, np.ndarray] | None = None  # (name, x, y)
+    baseline: tuple[str, np.ndarray, np.ndarray] | None = None  # (name, x, y), the first of `baselines`
+    baselines: tuple[tuple[str, np.ndarray, np.ndarray], ...] = ()
+    influences: tuple[tuple[str, float], ...] = ()  # (words, far-end influence) of the fit and each baseline drawn
     loo_h: float | None = None  # bandwidth that minimises the leave-one-out error
     notice: str = ""  # "no data within bandwidth" and the like
     scaling: str = "/ √d_head"  # head scene: what q · k goes through to become a score

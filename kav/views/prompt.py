@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -11,6 +12,9 @@ from kav.views.predictions import Prediction
 from kav.views.recover import on_any_device
 from kav.views.scene import RegressionScene, Scene
 from kav.views.words import Label, Reading
+
+if TYPE_CHECKING:
+    from kav.views.regression.rug import Columns
 
 
 @dataclass(frozen=True)
@@ -44,6 +48,7 @@ class Result:
     x_range: tuple[float, float] = (0.0, 1.0)  # of the rug, as wide as the kernel fit
     x_query: float = 0.0
     samples: np.ndarray | None = None  # which sample each entry is; None = entry i is sample i
+    columns: Columns | None = None  # of many samples: all of them, pooled along x
     predicts: Reading = ()  # "Predicts f(4.20) = −0.70 ± 0.22"
 
 

@@ -9,7 +9,8 @@ import math
 
 import numpy as np
 
-from kav.regression.baseline_fits import baseline_fit
+from kav.regression.baseline_fits import baseline_fit, influences
+from kav.regression.baselines import BASELINES
 from kav.regression.loo_curve import LooCurve, loo_curve
 from kav.regression.objective import objective
 from kav.task import Task
@@ -43,6 +44,7 @@ def compute(spec: Spec, task: Task, last: Result | None = None) -> Result:
     shape_x, shape_y = kernel_shape(now, x_range)
     query = now.x_text(now.scene.x_query)
     loo = _loo(now, task, last)
+    baselines = _baselines(spec.baseline, now, places)
     return Result(
         kind="regression",
         reading=_reading(now, was_),
@@ -71,7 +73,9 @@ def compute(spec: Spec, task: Task, last: Result | None = None) -> Result:
         ci_high=f + margin if known else None,
         kernel_x=shape_x,
         kernel_y=shape_y,
-        baseline=_baseline(spec.baseline, now, places),
+        baseline=baselines[0] if baselines else None,
+        baselines=baselines,
+        influences=_influences(spec.baseline, now),
         loo_h=None if now.n < 2 else loo.best,
         notice="no data within bandwidth" if math.isnan(now.f) else "",
         samples=None if now.whole else now.held,
@@ -135,12 +139,25 @@ def _loo(now: AtQuery, task: Task, last: Result | None) -> LooCurve:
     return loo_curve(now.scene.samples.prepared, now.kernel.name, n_h=N_LOO if quick else N_LOO // 2, task=task)
 
 
-def _baseline(name: str, now: AtQuery, places: np.ndarray) -> tuple[str, np.ndarray, np.ndarray] | None:
-    """The chosen baseline's curve, with the words for it."""
-    if name == "none":
-        return None
-    found = baseline_fit(name, now.scene.samples.prepared, places, now.scene.h, now.kernel.name)
-    return found.words, places, found.f
+def _chosen(baseline: str) -> tuple[str, ...]:
+    """Names of the baselines drawn."""
+    return () if baseline == "none" else tuple(BASELINES) if baseline == "all" else (baseline,)
+
+
+def _baselines(name: str, now: AtQuery, places: np.ndarray) -> tuple[tuple[str, np.ndarray, np.ndarray], ...]:
+    """The curves of the chosen baselines, each with the words for it."""
+    prepared, h, kernel = now.scene.samples.prepared, now.scene.h, now.kernel.name
+    found = (baseline_fit(one, prepared, places, h, kernel) for one in _chosen(name))
+    return tuple((one.words, places, one.f) for one in found)
+
+
+def _influences(name: str, now: AtQuery) -> tuple[tuple[str, float], ...]:
+    """How much the right end of the fit, and of the baselines drawn, moves with the left-most response."""
+    chosen = _chosen(name)
+    if not chosen:
+        return ()
+    found = influences(now.scene.samples.prepared, now.scene.h, now.kernel.name, names=chosen)
+    return tuple((one.words, one.value) for one in found)
 
 
 def _reading(now: AtQuery, was_: AtQuery | None) -> Reading:

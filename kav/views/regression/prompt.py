@@ -10,6 +10,7 @@ from kav.task import Task
 from kav.views.prompt import Result, Spec
 from kav.views.regression.at_query import AtQuery, Z, at_query, before, sample_name
 from kav.views.regression.ranges import nice_range
+from kav.views.regression.rug import rug_columns
 from kav.views.words import Label, Piece, Reading, fixed
 
 
@@ -18,6 +19,7 @@ def compute(spec: Spec, task: Task, last: Result | None = None) -> Result:
     now = at_query(spec.scene)
     was = before(now)
     low, high, *_ = now.prepared.bounds()
+    x_range = nice_range(np.asarray([low, high, now.scene.x_query]))
     return Result(
         kind="regression",
         labels=tuple(
@@ -28,10 +30,11 @@ def compute(spec: Spec, task: Task, last: Result | None = None) -> Result:
         key=now.place,
         edits_text=tuple(f"{sample_name(index)} × {fixed(scale)}" for index, scale in now.scene.doses),
         x=now.x,
-        x_range=nice_range(np.asarray([low, high, now.scene.x_query])),
+        x_range=x_range,
         x_query=now.scene.x_query,
         predicts=_predicts(now),
         samples=None if now.whole else now.held,
+        columns=None if now.whole else rug_columns(now, x_range),
     )
 
 
