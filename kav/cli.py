@@ -18,7 +18,7 @@ from types import ModuleType
 from typing import TextIO
 
 # OpenBLAS with a thread per core is slower than with one on the small matrices of a prompt, up to thirty times on
-# cores that others use too. It reads this once, when NumPy is first imported.
+# cores that others use too: kav.threads shares rows out instead. It reads this once, when NumPy is first imported.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 from kav.errors import KavError

@@ -32,6 +32,7 @@ from kav.model.layers import (
     cap,
     centre,
     check_logits,
+    columns,
     frequencies,
     norm_scale,
     normalise,
@@ -222,8 +223,7 @@ def ov_table(model: Model, layer: int, head: int, ids: Sequence[int]) -> np.ndar
     check_direct(model)
     circuit = ov_factors(model, layer, head)
     rows = normalised_embedding(model, ids) @ circuit.left  # (n_ids, d_head)
-    W_U, xp = model.weights.W_U, namespace(model.weights.W_U)
-    chosen = xp.take(W_U, like(W_U, list(ids), dtype=xp.int64), axis=1)  # (d_model, n_ids)
+    chosen = columns(model.weights.W_U, ids)  # (d_model, n_ids)
     return to_host(rows @ (circuit.right @ folded(chosen, model.weights.norm_final)))
 
 

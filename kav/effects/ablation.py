@@ -11,11 +11,11 @@ from kav.effects.component import as_edit, place_of
 from kav.effects.dose import Reader, intact_logits
 from kav.effects.metric import make_metric, narrow
 from kav.effects.rerun import reads_one_row, reread, share_of
-from kav.model.attention import baseline_of
 from kav.model.edits import Edit
 from kav.model.fallback import survives
 from kav.model.head import mlp_output
 from kav.model.model import Model
+from kav.model.outputs import baseline_of
 from kav.model.tokenizer import Tokens
 from kav.model.trace import Trace, run
 from kav.task import Task

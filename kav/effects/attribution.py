@@ -25,11 +25,12 @@ import numpy as np
 from kav.arrays import Array, namespace, to_host
 from kav.effects.metric import choose_target
 from kav.effects.readout import Readout
-from kav.model.attention import pattern, scale_heads
+from kav.model.attention import pattern
 from kav.model.config import Norm
 from kav.model.edits import ScaleMlp, needs_whole_prompt
 from kav.model.head import mlp_output
 from kav.model.layers import raw_logits, token_rows
+from kav.model.outputs import scale_heads
 from kav.model.trace import Trace
 
 

@@ -16,10 +16,11 @@ from kav import smoother
 from kav.arrays import Array, namespace
 from kav.effects.component import Injection
 from kav.errors import KavError
-from kav.model.attention import merge_heads, project
+from kav.model.attention import project
 from kav.model.config import Config, Norm
 from kav.model.forward import mlp_half
 from kav.model.layers import Rotary, centre, rotary, rotate
+from kav.model.outputs import merge_heads
 from kav.model.trace import Trace
 
 

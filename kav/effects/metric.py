@@ -14,6 +14,7 @@ import numpy as np
 from kav.arrays import Array, namespace, to_host
 from kav.errors import KavError
 from kav.model.config import Weights
+from kav.model.layers import columns
 
 METRICS = ("logit", "log_prob", "prob", "kl")
 """Names of the metrics."""
@@ -82,9 +83,8 @@ def narrow(metric: Metric, weights: Weights) -> tuple[Metric, Weights]:
         return metric, weights
     ids = [metric.target] if metric.foil is None else [metric.target, metric.foil]
     xp = namespace(weights.W_U)
-    columns = [weights.W_U[:, token : token + 1] for token in ids]  # take would copy a W_U that is W_E turned over
     b_U = None if weights.b_U is None else xp.concat([weights.b_U[token : token + 1] for token in ids], axis=0)
-    small = replace(weights, W_U=xp.concat(columns, axis=1), b_U=b_U)
+    small = replace(weights, W_U=columns(weights.W_U, ids), b_U=b_U)
     return Metric("logit", 0, None if metric.foil is None else 1), small
 
 

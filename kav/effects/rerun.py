@@ -14,7 +14,8 @@ from kav.arrays import Array, namespace, to_host
 from kav.effects.component import Injection
 from kav.effects.last_layer import meets_last_layer, through_last_layer
 from kav.model.edits import MoveQuery, needs_whole_prompt
-from kav.model.forward import mlp_half, suffix
+from kav.model.forward import mlp_half
+from kav.model.suffix import suffix
 from kav.model.trace import Trace
 from kav.task import Task
 

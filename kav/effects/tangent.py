@@ -20,15 +20,7 @@ from array_api_compat import device
 from kav import smoother
 from kav.arrays import Array, namespace
 from kav.model.activations import ACTIVATIONS, SLOPES
-from kav.model.attention import (
-    edit_scores,
-    log_kernel,
-    merge_heads,
-    move_queries,
-    pattern,
-    project,
-    scale_heads,
-)
+from kav.model.attention import edit_scores, log_kernel, move_queries, pattern, project
 from kav.model.config import Block, Config, Mlp, Norm, Weights
 from kav.model.edits import Edit, MoveQuery, ScaleEdge, SetScore, needs_whole_prompt
 from kav.model.forward import LayerTrace, scale_mlp
@@ -45,6 +37,7 @@ from kav.model.layers import (
     rotate,
     unembed,
 )
+from kav.model.outputs import merge_heads, scale_heads
 from kav.model.trace import Trace
 
 BLOCK_CELLS = 1 << 22

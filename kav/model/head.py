@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from kav.arrays import Array, namespace
 from kav.errors import KavError
-from kav.model import attention, forward
+from kav.model import attention, forward, outputs
 from kav.model.config import Config
 from kav.model.edits import Edit, ScaleEdge, ScaleHead, ScaleMlp, SetScore, SetTemperature, resolve
 from kav.model.layers import cap_slope, normalise, rotary
@@ -190,7 +190,7 @@ def contribution(trace: Trace, edit: ScaleHead | ScaleMlp | ScaleEdge) -> Array:
 
 def _deviation(x: Array, edit: ScaleHead | ScaleMlp) -> Array:
     """x minus its baseline at the edit's positions, 0 elsewhere."""
-    return x - attention.scale_output(x, replace(edit, scale=0.0))
+    return x - outputs.scale_output(x, replace(edit, scale=0.0))
 
 
 def mlp_output(trace: Trace, layer: int, rows: tuple[int, int] | None = None) -> Array:
@@ -234,7 +234,7 @@ def attention_output(trace: Trace, layer: int, rows: tuple[int, int] | None = No
     """
     trace.check_head(layer, 0)
     first, stop = (0, trace.n_tokens) if rows is None else rows
-    return attention.merge_heads(trace.layers[layer].z[:, first:stop, :], trace.model.weights.blocks[layer])
+    return outputs.merge_heads(trace.layers[layer].z[:, first:stop, :], trace.model.weights.blocks[layer])
 
 
 def heads_output(trace: Trace, layer: int) -> Array:
@@ -270,5 +270,5 @@ def _edge_z(trace: Trace, edit: ScaleEdge) -> Array:
         z[edit.query, :] = row
     for other in edits:
         if isinstance(other, ScaleHead) and other.head == edit.head:
-            z = attention.scale_output(z, other)
+            z = outputs.scale_output(z, other)
     return z

@@ -6,6 +6,7 @@ All functions take the residual stream as rows, ``(..., n_tokens, d_model)``; wh
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -219,6 +220,16 @@ def mlp(config: Config, weights: Mlp, x: Array) -> Array:
 
 def _affine(x: Array, matrix: Array, bias: Array | None) -> Array:
     return x @ matrix if bias is None else x @ matrix + bias
+
+
+def columns(matrix: Array, ids: Sequence[int]) -> Array:
+    """Return a few columns of a large matrix, without the copy that `take` makes of one that is another turned over.
+
+    Returns
+    -------
+    array, shape (n_rows, n_ids)
+    """
+    return namespace(matrix).concat([matrix[:, place : place + 1] for place in ids], axis=1)
 
 
 def unembed(config: Config, weights: Weights, resid: Array) -> Array:

@@ -146,3 +146,8 @@ def one_layer(
     )
     out = mlp_half(config, block, rows, new.resid_mid, edits=edits, first=same)
     return (new if old is None else grown(old.layer, same, new, n_old=old.n_tokens)), out
+
+
+def stream_from(before: Array, start: int, same: int, rows: Array) -> Array:
+    """Return a stream from position `start` on, of which `rows` begin at position `same` and `before` has the earlier ones."""
+    return namespace(before, rows).concat([before[start:same, :], rows], axis=-2)

@@ -13,14 +13,14 @@ import numpy as np
 
 from kav.arrays import Array, like, namespace, to_host
 from kav.errors import KavError
-from kav.model import attention
+from kav.model import attention, outputs
 from kav.model.edits import Edit, of_layer, resolve
 from kav.model.fallback import with_fallback
 from kav.model.forward import LayerTrace
 from kav.model.layers import added_by, embed, rotary
 from kav.model.model import Model
 from kav.model.prompts import check_memory, check_tokens, common
-from kav.model.reuse import Past, one_layer, unchanged
+from kav.model.reuse import Past, one_layer, stream_from, unchanged
 from kav.model.tokenizer import Tokens
 from kav.task import Task
 
@@ -206,7 +206,7 @@ class Trace:
         block, z = self.model.weights.blocks[layer], self.layers[layer].z
         wrote = z[head, :, :] @ block.W_O[head, :, :]
         if block.norm1_out is not None:
-            wrote = added_by(self.model.config, block.norm1_out, attention.merge_heads(z, block), wrote)
+            wrote = added_by(self.model.config, block.norm1_out, outputs.merge_heads(z, block), wrote)
         return to_host(wrote)
 
     def check_head(self, layer: int, head: int) -> None:
@@ -294,15 +294,10 @@ def _run(model: Model, tokens: Tokens, edits: tuple[Edit, ...], *, base: Trace |
         if base is not None:
             past = Past(base.layers[layer], base.edits_of(layer), base.n_tokens)
             kept = unchanged(config, same, here, past, n_tokens=len(tokens.ids))
-            rows, same = rows if kept == same else _from(base.resid_pre(layer), kept, same, rows), kept
+            rows, same = rows if kept == same else stream_from(base.resid_pre(layer), kept, same, rows), kept
         step, rows = one_layer(config, block, rows, layer=layer, table=table, edits=here, same=same, past=past)
         layers.append(step)
         if task is not None:
             task.report((layer + 1) / config.n_layers)
-    resid_final = rows if base is None or same == 0 else _from(base.resid_final, 0, same, rows)
+    resid_final = rows if base is None or same == 0 else stream_from(base.resid_final, 0, same, rows)
     return Trace(model, tokens, edits, resolved, tuple(layers), resid_final)
-
-
-def _from(before: Array, start: int, same: int, rows: Array) -> Array:
-    """A stream from position `start` on, of which `rows` begin at position `same` and `before` has the earlier ones."""
-    return namespace(before, rows).concat([before[start:same, :], rows], axis=-2)

@@ -6,10 +6,9 @@ import numpy as np
 import pytest
 
 from kav.errors import KavError, ModelError
-from kav.model import forward
 from kav.model.edits import MoveQuery, ScaleEdge, ScaleHead, ScaleMlp, SetTemperature
-from kav.model.forward import suffix
 from kav.model.head import contribution
+from kav.model.suffix import suffix
 from kav.model.trace import run
 from tests.kav.model_factory import some_ids, tiny_model
 
@@ -48,7 +47,7 @@ def test_suffix_in_chunks_equals_suffix_at_once(xp, monkeypatch):
     trace = traced(xp)
     resid = xp.stack([trace.resid_pre(1) * dose for dose in (0.5, 1.0, 1.5)], axis=0)
     whole = xp.get(suffix(trace.model, resid, 1))
-    monkeypatch.setattr(forward, "CHUNK_NUMBERS", 1)
+    monkeypatch.setattr("kav.model.suffix.CHUNK_NUMBERS", 1)
     np.testing.assert_allclose(xp.get(suffix(trace.model, resid, 1)), whole, atol=1e-12)
 
 

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from kav.errors import KavError
 from kav.model import reuse
 from kav.model.edits import MoveQuery, ScaleEdge, ScaleHead, SetTemperature
-from kav.model.forward import suffix
 from kav.model.reuse import JOINED, Grown
+from kav.model.suffix import suffix
 from kav.model.trace import run
 from tests.kav.model_factory import some_ids, tiny_model
 
