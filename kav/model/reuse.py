@@ -149,5 +149,5 @@ def one_layer(
 
 
 def stream_from(before: Array, start: int, same: int, rows: Array) -> Array:
-    """Return a stream from position `start` on, of which `rows` begin at position `same` and `before` has the earlier ones."""
+    """Return a stream from position `start` on: `rows` begin at position `same`, `before` has the earlier ones."""
     return namespace(before, rows).concat([before[start:same, :], rows], axis=-2)
