@@ -12,15 +12,16 @@ from collections.abc import Sequence
 from types import ModuleType
 from typing import Any, ClassVar
 
-from PySide6.QtCore import QEvent, QPoint, Qt, Signal
+from PySide6.QtCore import QEvent, Qt, Signal
 from PySide6.QtGui import QGuiApplication, QKeyEvent
-from PySide6.QtWidgets import QFileDialog, QHBoxLayout, QLayout, QMenu, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QLayout, QMenu, QWidget
 
 from kav.errors import KavError
-from kav.views.words import plain
+from kav.views.words import Reading, plain
 
 from .export import export
 from .feed import Feed
+from .panel_menu import PanelMenu
 from .session import Session
 from .stage import Stage
 from .widgets.card import CardBody, CardFooter, CardHeader
@@ -82,7 +83,7 @@ class Panel(CardBody):
         self.stage.retryRequested.connect(self._feed.retry)
         self.header.formulaRequested.connect(self.toggle_formulas)
         self.header.maximiseRequested.connect(self._on_header_maximise_requested)
-        self.header.menuRequested.connect(self._on_header_menu_requested)
+        self.header.menuRequested.connect(PanelMenu(self).open)
         self.header.tabChanged.connect(self.tabRequested)
         self._formulas.copyRequested.connect(self.copy_as_python)
         self.session.sceneChanged.connect(self._on_scene_changed)
@@ -100,6 +101,17 @@ class Panel(CardBody):
     def draw(self, result: Any) -> None:
         """Set the result's data on what is there."""
         raise NotImplementedError
+
+    def reading(self, result: Any) -> Reading:
+        """Return the sentence under the title."""
+        return result.reading
+
+    def subtitle(self) -> str:
+        """Return the panel's name beside the question."""
+        return self.titles[self._kind]
+
+    def fill_menu(self, menu: QMenu) -> None:
+        """Add what only this panel has to its menu."""
 
     def needs_logits(self) -> bool:
         """Return whether what is asked now takes a model that predicts tokens."""
@@ -129,8 +141,10 @@ class Panel(CardBody):
         self._feed.request()
 
     def redraw(self) -> None:
-        """Draw the same result again: the theme changed."""
+        """Draw the same result again: the theme changed, or the way it is shown."""
         if self.result is not None:
+            self._show_titles()
+            self._show_reading(self.result)
             self.draw(self.result)
 
     def refuse(self, error: KavError, way_out: str = "", value: Any = None) -> None:
@@ -177,6 +191,13 @@ class Panel(CardBody):
         """Return the panel's numbers for export, None before the first result."""
         return None if self.result is None else self.view.table(self.result)
 
+    def export_to(self, path: str) -> None:
+        """Write the panel's picture or numbers; a refusal is announced through the session."""
+        try:
+            export(self.card_picture(), path, table=self.table(), scale=max(2.0, self.devicePixelRatioF()))
+        except KavError as error:
+            self.session.problemRaised.emit(error)
+
     def card_picture(self) -> QWidget:
         """Return the widget that pictures of the panel are made of: the dock, header included."""
         return self.parentWidget() or self
@@ -186,12 +207,16 @@ class Panel(CardBody):
     def _on_feed_drawn(self, result: Any) -> None:
         self.error = None
         self.stage.show_picture()
-        self.header.set_reading(result.reading)
         self.header.set_edited(self.session.edited and self.depends_on_run)
-        self.setAccessibleDescription(plain(result.reading))
+        self._show_reading(result)
         self.draw(result)
         if self._formulas.isVisible():
             self._formulas.set_rows(self.view.formula(result))
+
+    def _show_reading(self, result: Any) -> None:
+        reading = self.reading(result)
+        self.header.set_reading(reading)
+        self.setAccessibleDescription(plain(reading))
 
     def _on_feed_emptied(self) -> None:
         self.error = None
@@ -220,7 +245,7 @@ class Panel(CardBody):
         if self._tabs:
             self.header.set_tabs(self._tabs, self.name)
         else:
-            self.header.set_title(self.question, self.titles[self._kind])
+            self.header.set_title(self.question, self.subtitle())
 
     # --- header and keyboard -------------------------------------------------------------------------------------
 
@@ -240,35 +265,6 @@ class Panel(CardBody):
 
     def _on_header_maximise_requested(self) -> None:
         self.maximiseRequested.emit(self.name)
-
-    def _on_header_menu_requested(self, place: QPoint) -> None:
-        menu = QMenu(self)
-        menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        for text, slot in (
-            ("Export…", self._ask_export),
-            ("Copy picture", self._copy_picture),
-            ("Copy as Python", self.copy_as_python),
-            ("Copy the sentence", self._copy_reading),
-        ):
-            action = menu.addAction(text)
-            action.setEnabled(self.result is not None)
-            action.triggered.connect(slot)
-        menu.popup(place)
-
-    def _ask_export(self) -> None:
-        kinds = "PNG, SVG, PDF, CSV, NPZ, JSON (*.png *.svg *.pdf *.csv *.npz *.json)"
-        path, _ = QFileDialog.getSaveFileName(self, f"Export {self.titles[self._kind]}", f"{self.name}.png", kinds)
-        if path:
-            try:
-                export(self.card_picture(), path, table=self.table(), scale=max(2.0, self.devicePixelRatioF()))
-            except KavError as error:
-                self.session.problemRaised.emit(error)
-
-    def _copy_picture(self) -> None:
-        QGuiApplication.clipboard().setPixmap(self.card_picture().grab())
-
-    def _copy_reading(self) -> None:
-        QGuiApplication.clipboard().setText(plain(self.result.reading))
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         """Esc closes the formula card, or cancels what runs."""
