@@ -58,7 +58,8 @@ PANEL_KEYS: tuple[tuple[str, str], ...] = (
     ("Home, End", "first and last place of a handle"),
     ("Del", "delete the selected sample"),
     ("double click", "on the kernel fit: add a sample; on a panel's title: maximise"),
-    ("Esc", "cancel what runs, close the formula card, leave the prompt"),
+    ("drag and drop", "a model folder or file, onto the window: open it"),
+    ("Esc", "cancel what runs or opens, close a notice or the formula card, leave the prompt"),
 )
 
 

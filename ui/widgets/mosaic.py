@@ -12,7 +12,7 @@ from PySide6.QtWidgets import QSizePolicy, QWidget
 from kav.views.attention import Thumb
 
 from ..theme import current
-from .mosaic_layout import CAPTION, EDGE, LINE, Tiles, arrange
+from .mosaic_layout import CAPTION, EDGE, LINE, Tiles, arrange, wanted_width
 from .painted import STEPS, Painted, elided, text_width, write
 from .shading import levels_of, picture, pooled
 
@@ -134,12 +134,7 @@ class Mosaic(Painted):
     def wanted_width(self, height: int, most: float = 1e6) -> int:
         """Return the width, at most `most`, at which the thumbs are as large as `height` allows."""
         room = height - (CAPTION if self._compact else 0)
-        tiles = arrange(self.n_layers, self.n_heads, 1e6, room, compact=self._compact)
-        if not tiles.named and self._thumbs:
-            tiles = arrange(self.n_layers, self.n_heads, most - EDGE, room, compact=self._compact)
-            return math.ceil(min(most, max(tiles.end(self.n_layers, self.n_heads).x() + EDGE, 180)))
-        n_columns = max(1, self.n_heads if self._compact else self.n_layers)
-        return math.ceil(min(most, tiles.x + n_columns * tiles.step_x + (EDGE if self._compact else 0)))
+        return wanted_width(self.n_layers, self.n_heads, room, most, compact=self._compact)
 
     def minimumSizeHint(self) -> QSize:
         return QSize(80, 80)

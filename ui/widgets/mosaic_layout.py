@@ -14,6 +14,7 @@ CAPTION = 44  # height of the two lines below in the compact form
 LINE = 22  # height of the one line below thumbs without names
 HEADING, NUMBERS = 22, 20  # room above a bank for its column numbers, and beside it for its row numbers
 MOST_BANKS = 6
+LEAST = 180  # width that the line below thumbs without names needs
 
 
 @dataclass(frozen=True)
@@ -79,6 +80,16 @@ def arrange(n_layers: int, n_heads: int, width: float, height: float, *, compact
     step = max(SMALLEST + 2, steps[n_banks])
     bank = n_heads * step + (NUMBERS + 4 if compact else HEADING)
     return Tiles(NUMBERS, HEADING, step - 2, step, step, across, False, False, math.ceil(n_layers / n_banks), bank)
+
+
+def wanted_width(n_layers: int, n_heads: int, height: float, most: float, *, compact: bool) -> int:
+    """Return the width, at most `most`, at which the thumbs are as large as `height` allows."""
+    tiles = arrange(n_layers, n_heads, 1e6, height, compact=compact)
+    if not tiles.named and n_layers:
+        tiles = arrange(n_layers, n_heads, most - EDGE, height, compact=compact)
+        return math.ceil(min(most, max(tiles.end(n_layers, n_heads).x() + EDGE, LEAST)))
+    n_columns = max(1, n_heads if compact else n_layers)
+    return math.ceil(min(most, tiles.x + n_columns * tiles.step_x + (EDGE if compact else 0)))
 
 
 def _step(n_banks: int, n_layers: int, n_heads: int, width: float, height: float, *, compact: bool) -> int:
