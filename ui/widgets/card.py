@@ -29,7 +29,7 @@ class TitleTab(QAbstractButton):
         super().__init__(parent)
         describe(self, name, text)
         self.setText(text)
-        self._alone = alone
+        self.alone = alone
         self.setCheckable(not alone)
         self.setFocusPolicy(Qt.FocusPolicy.NoFocus if alone else Qt.FocusPolicy.TabFocus)
         self.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Fixed)
@@ -43,11 +43,11 @@ class TitleTab(QAbstractButton):
     def paintEvent(self, event: QPaintEvent) -> None:
         theme = current()
         painter = QPainter(self)
-        is_open = self._alone or self.isChecked()
+        is_open = self.alone or self.isChecked()
         f = font(15, 600) if is_open else font(13, 500)
         ink = theme.ink if is_open or self.underMouse() else theme.text2
         draw_text(painter, 0, baseline(self.height() / 2, font(15, 600)), self.text(), f, ink)
-        if is_open and not self._alone:
+        if is_open and not self.alone:
             painter.fillRect(QRectF(0, self.height() - 2, self.width(), 2), QColor(theme.ink))
         if self.hasFocus():
             focus_ring(painter, QRectF(self.rect()), 4)
@@ -118,6 +118,9 @@ class CardHeader(QWidget):
             tab.setChecked(known == key)
 
     def _put(self, tabs: Sequence[tuple[str, str]], *, alone: bool) -> None:
+        shown = [(key, tab.text(), tab.alone) for key, tab in self._tabs.items()]
+        if shown == [(key, text, alone) for key, text in tabs]:
+            return
         for tab in self._tabs.values():
             self._titles.removeWidget(tab)
             tab.hide()
@@ -127,6 +130,7 @@ class CardHeader(QWidget):
             tab = TitleTab(text, self, alone=alone, name=f"{self.objectName()}.tab.{key}" if key else "")
             tab.clicked.connect(self._on_tab_clicked)
             self._titles.addWidget(tab)
+            tab.show()
             self._tabs[key] = tab
 
     def set_reading(self, reading: Reading | str) -> None:

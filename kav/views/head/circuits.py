@@ -65,6 +65,7 @@ def compute(spec: Spec, task: Task, last: Result | None = None) -> Result:
         d_head=model.config.d_head,
         d_model=model.config.d_model,
         source=source,
+        tokens=ids if by_tokens else (),
         note=_note(model, spec.circuit),
         **spectral,
     )
