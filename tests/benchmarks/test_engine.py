@@ -67,6 +67,7 @@ class Peer:
         if self.process is not None:
             self.process.stdin.close()
             self.process.wait(timeout=60)
+            self.process.stdout.close()
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -77,12 +78,16 @@ def one_thread():
     patch.undo()
 
 
-@pytest.fixture(scope="module")
-def model():
+def smollm2():
     if model_path() is not None:
         return kav.open_model(model_path(), device="cpu")
     sizes = {"n_layers": 30, "n_heads": 9, "n_kv_heads": 3, "d_model": 576, "d_head": 64, "d_mlp": 1536}
     return tiny_model(**sizes, d_vocab=49152, n_ctx=8192, biases=False)
+
+
+@pytest.fixture(scope="module")
+def model():
+    return smollm2()
 
 
 @pytest.fixture(scope="module")
@@ -149,7 +154,7 @@ def test_start_to_first_result(report):
 def test_full_internals(model, peers, report, n):
     tokens = model.tokens(some_ids(n))
     asks = [lambda peer=peer: peer.ask("internals", tokens.ids) for peer in peers]
-    own, others = in_turns(lambda: kav.run(model, tokens).logits(), asks)
+    own, others = in_turns(lambda: kav.run(model, tokens).logits(), asks, n_times=N_TIMES if n <= 512 else 1)
     compare(report, f"T={n} internals and all logits", own, others, peers)
     one = statistics.median(cpu(lambda: kav.run(model, tokens).logits(-1)) for _ in range(N_TIMES))
     compare(report, f"T={n} internals, logits where asked", one, others, peers)
@@ -163,13 +168,23 @@ def test_full_internals(model, peers, report, n):
 MEMORY = """
 import os, resource, sys
 os.environ["OPENBLAS_NUM_THREADS"] = "1"
+from pathlib import Path
 import kav
 from tests.benchmarks import test_engine as bench
-peak = lambda: resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-path, n = bench.model_path(), int(sys.argv[1])
-model = kav.open_model(path, device="cpu") if path else bench.model.__wrapped__()
+
+def peak(reset=False):  # as in peer.py
+    try:
+        if reset:
+            Path("/proc/self/clear_refs").write_text("5")
+        lines = Path("/proc/self/status").read_text().splitlines()
+        return next(int(line.split()[1]) for line in lines if line.startswith("VmHWM")) / 1024
+    except OSError:
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+
+n = int(sys.argv[1])
+model = bench.smollm2()
 kav.run(model, model.tokens(bench.some_ids(4))).logits()
-before = peak()
+before = peak(reset=True)
 trace = kav.run(model, model.tokens(bench.some_ids(n)))
 logits = trace.logits()
 print(peak() - before)

@@ -46,4 +46,6 @@ def test_start_to_first_paint(report):
     python = best["python_s"]
     report("process start to first paint", best["first_paint_s"], "s")
     report("process start to all panels live", best["live_s"], "s")
-    report("process start to first paint", best["first_paint_s"] / python, "x", against=f"python -c '' ({python:.3f} s)")
+    report(
+        "process start to first paint", best["first_paint_s"] / python, "x", against=f"python -c '' ({python:.3f} s)"
+    )
