@@ -63,7 +63,8 @@ def test_labels_placed_one_after_the_other_never_overlap(anchors):
 def test_a_segment_meets_a_box_exactly_if_some_of_its_points_are_inside(line, left, top, width, height):
     box = Box(left, top, width, height)
     met = not obstacles([], line).free(box, 0)
-    if any(holds_point(box, *point) for point in finely(line)):
+    # A point that is inside by less than a millionth of a pixel may be told to be on the edge.
+    if any(holds_point(box.grown(-1e-6), *point) for point in finely(line)):
         assert met
     if met:
         assert any(holds_point(box.grown(1.5), *point) for point in finely(line, 2000))
