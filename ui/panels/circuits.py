@@ -37,6 +37,7 @@ class CircuitsPanel(Panel):
     question = "By which circuit?"
     titles: ClassVar[dict[str, str]] = {"head": "Circuits", "regression": "Circuits"}
     view = circuits
+    lane = "long"  # of a large model it takes a second, and an edit never waits for it
     depends_on_run = False
 
     def build(self) -> None:
