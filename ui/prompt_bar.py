@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QHBoxLayout, QStackedLayout, QVBoxLayout, QWidget
 
@@ -40,6 +41,7 @@ SCENES = {
 }
 NO_FOIL = -1
 PREDICTIONS_WIDTH = {False: 332, True: 258}
+PREDICTS_WIDTH = 202  # one number, in the regression scene
 
 
 class PromptBar(QWidget):
@@ -151,6 +153,7 @@ class PromptBar(QWidget):
         self.kernel.activated.connect(session.set_kernel)
         self.bandwidth.typed.connect(self._on_bandwidth_typed)
         self.x_query.typed.connect(self._on_x_query_typed)
+        self.sample.opening.connect(self._offer_samples)
         self.sample.activated.connect(session.select_sample)
         self.undo.clicked.connect(self.undoRequested)
         self.back.clicked.connect(session.back)
@@ -161,7 +164,8 @@ class PromptBar(QWidget):
         self.predictions.targetRequested.connect(self._on_target_activated)
         self.rug.queryMoved.connect(self._on_rug_query_moved)
         self.rug.queryReleased.connect(session.end_drag)
-        self.rug.keyRequested.connect(session.select_sample)
+        self.rug.keyRequested.connect(self._on_rug_key_requested)
+        self.rug.placeRequested.connect(self._on_rug_place_requested)
         session.sceneChanged.connect(self._on_session_scene_changed)
         session.modelChanged.connect(self._on_session_model_changed)
         session.promptChanged.connect(self._on_session_prompt_changed)
@@ -205,7 +209,9 @@ class PromptBar(QWidget):
         if x is None:
             return
         document = self.session.document
-        self.rug.set_samples(x, result.weights, before=result.weights_before, x_range=result.x_range)
+        self.rug.set_samples(
+            x, result.weights, before=result.weights_before, x_range=result.x_range, columns=result.columns
+        )
         self.rug.set_selection(result.x_query, result.key)
         self.predicts.set_reading(result.predicts)
         self.chip.set_edits(result.edits_text)
@@ -213,8 +219,13 @@ class PromptBar(QWidget):
         self.kernel.set_value(KERNELS[document.kernel].title, document.kernel)
         self.bandwidth.set_value(f"h = {number(document.h)}")
         self.x_query.set_value(f"x = {number(result.x_query)}")
-        self.sample.set_options([(i, f"{label.position}  {label.text}") for i, label in enumerate(result.labels)])
-        self.sample.set_value(result.labels[result.key], result.key)
+        self.sample.set_value(result.labels[result.key], result.labels[result.key].position)
+
+    def _offer_samples(self) -> None:
+        """Fill the list of samples: all of few, those near the query of many."""
+        result = self._feed.result
+        if result is not None and result.kind == "regression":
+            self.sample.set_options([(label.position, f"{label.position}  {label.text}") for label in result.labels])
 
     def _on_session_scene_changed(self) -> None:
         head = self.session.kind == "head"
@@ -275,7 +286,8 @@ class PromptBar(QWidget):
         self.session.set_start_token(True)
 
     def _fit_right(self) -> None:
-        self._predicted.setFixedWidth(PREDICTIONS_WIDTH[self.compact])
+        head = self.session.kind == "head"
+        self._predicted.setFixedWidth(PREDICTIONS_WIDTH[self.compact] if head else PREDICTS_WIDTH)
 
     def _on_samples_changed(self, name: Any) -> None:
         chosen = next((samples for samples in BUILT_IN if samples.name == name), None)
@@ -327,6 +339,14 @@ class PromptBar(QWidget):
 
     def _on_rug_query_moved(self, x: float) -> None:
         self.session.set_x_query(x, merge="query")
+
+    def _on_rug_key_requested(self, entry: int) -> None:
+        result = self._feed.result
+        if result is not None and entry < len(result.labels):
+            self.session.select_sample(result.labels[entry].position)
+
+    def _on_rug_place_requested(self, x: float) -> None:
+        self.session.select_sample(int(np.argmin(np.abs(self.session.document.samples.x - x))))
 
 
 def _typed(text: str, what: str) -> float:

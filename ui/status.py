@@ -57,7 +57,7 @@ class StatusLine(QStatusBar):
         self._hint.setText(HINTS[session.kind])
         facts = []
         if session.kind == "regression":
-            facts.append(f"{len(session.document.samples.x)} samples")
+            facts.append(f"{len(session.document.samples.x):,} samples")
         elif session.trace is not None:
             facts.append(f"{len(session.trace.tokens.ids)} tokens")
         if session.kind in self._timed:

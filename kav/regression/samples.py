@@ -118,9 +118,9 @@ class Samples:
     @property
     def title(self) -> str:
         """Name and number of samples, with the rows that were set aside."""
-        count = f"{self.n} sample" if self.n == 1 else f"{self.n} samples"
+        count = f"{self.n} sample" if self.n == 1 else f"{self.n:,} samples"
         rows = self.n + len(self.skipped)
-        return f"{self.name} · {count}" + (f", {len(self.skipped)} of {rows} rows skipped" if self.skipped else "")
+        return f"{self.name} · {count}" + (f", {len(self.skipped):,} of {rows:,} rows skipped" if self.skipped else "")
 
     @property
     def prepared(self) -> Prepared:

@@ -2,21 +2,38 @@
 
 from __future__ import annotations
 
+from functools import partial
+from pathlib import Path
 from typing import Any, ClassVar
 
 from PySide6.QtCore import QPoint, QRect
-from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout
+from PySide6.QtGui import QResizeEvent
+from PySide6.QtWidgets import QHBoxLayout, QMenu, QStackedLayout, QVBoxLayout, QWidget
 
 from kav.errors import KavError
-from kav.model.edits import MaskKeys, MoveQuery, SetScore, SetTemperature
+from kav.regression.cost import CostStory, cost_story
+from kav.task import Task
 from kav.views import fit
-from kav.views.words import number, share, signed
+from kav.views.regression.samples_table import samples_table
+from kav.views.regression.stories import bandwidth_reading, cost_reading
+from kav.views.scene import RegressionScene
+from kav.views.tables import DATA_SUFFIXES, write_table
+from kav.views.words import Reading, number, share, signed
 
+from ..fit_edits import FitEdits
+from ..job import Job
 from ..panel import Panel
+from ..widgets.bandwidth_plot import BandwidthPlot
 from ..widgets.correspondence import Correspondence
-from ..widgets.fit_footer import HeadFitFooter, RegressionFitFooter
+from ..widgets.cost_plot import CostPlot
+from ..widgets.fit_footer import HeadFitFooter
 from ..widgets.fit_plot import FitPlot
 from ..widgets.inspector import Inspector
+from ..widgets.objective_inset import ObjectiveInset
+from ..widgets.regression_footer import BASELINE_CHOICES, RegressionFitFooter
+
+PICTURES = ("fit", "h", "cost")
+WIDE = 1000  # from this width on the objective and the table both have room beside the plot
 
 
 class FitPanel(Panel):
@@ -30,49 +47,80 @@ class FitPanel(Panel):
     def build(self) -> None:
         self._baseline = "none"
         self._weights = "normalised"
+        self._objective_wanted = False
+        self._edits = FitEdits(self.session, self, self)
         self.plot = FitPlot(self.body)
         self.correspondence = Correspondence(self.body)
+        self.objective = ObjectiveInset(lambda: self.plot.frame_px, self.body)
+        self.objective.hide()
+        self.bandwidth_plot = BandwidthPlot(self.body)
+        self.cost_plot = CostPlot(self.body)
         self.inspector = Inspector(self)
-        row = QHBoxLayout(self.body)
+        self._stack = QStackedLayout(self.body)
+        self._stack.setContentsMargins(0, 0, 0, 0)
+        for page in (self._fit_page(), self.bandwidth_plot, self.cost_plot):
+            self._stack.addWidget(page)
+        self.head_footer = HeadFitFooter(self)
+        self.regression_footer = RegressionFitFooter(self)
+        self.footer.addWidget(self.head_footer)
+        self.footer.addWidget(self.regression_footer)
+        self._cost = Job("fit.cost", self.session.engine, self)
+        self._file = Job("fit.file", self.session.engine, self)
+        self._connect_plot()
+        self._connect_footers()
+        self._connect_jobs()
+
+    def _fit_page(self) -> QWidget:
+        """The plot, the objective beside it, and the table."""
+        page = QWidget(self.body)
+        row = QHBoxLayout(page)
         row.setContentsMargins(0, 0, 0, 0)
         row.setSpacing(0)
         row.addWidget(self.plot, 1)
+        row.addWidget(self.objective)
         row.addSpacing(12)
         column = QVBoxLayout()
         column.setContentsMargins(0, 9, 0, 0)
         column.addWidget(self.correspondence)
         column.addStretch(1)
         row.addLayout(column)
-        self.head_footer = HeadFitFooter(self)
-        self.regression_footer = RegressionFitFooter(self)
-        self.footer.addWidget(self.head_footer)
-        self.footer.addWidget(self.regression_footer)
-        self._connect_plot()
-        self._connect_footers()
+        return page
 
     def _connect_plot(self) -> None:
-        self.plot.queryMoved.connect(self._on_query_moved)
+        self.plot.queryMoved.connect(self._edits.move_query)
         self.plot.bandwidthMoved.connect(self._on_bandwidth_moved)
-        self.plot.dotMoved.connect(self._on_dot_moved)
-        self.plot.dotClicked.connect(self._on_dot_clicked)
-        self.plot.dotRemoved.connect(self._on_dot_removed)
+        self.plot.dotMoved.connect(self._edits.move_dot)
+        self.plot.dotClicked.connect(self._edits.select_dot)
+        self.plot.dotRemoved.connect(self._edits.remove_dot)
         self.plot.sampleAdded.connect(self.session.add_sample)
         self.plot.dragEnded.connect(self.session.end_drag)
         self.plot.hovered.connect(self._on_plot_hovered)
         self.correspondence.rowHovered.connect(self.plot.set_ring)
+        self.bandwidth_plot.bandwidthMoved.connect(self._on_bandwidth_moved)
+        self.bandwidth_plot.dragEnded.connect(self.session.end_drag)
 
     def _connect_footers(self) -> None:
         head, regression = self.head_footer, self.regression_footer
-        head.towardsChosen.connect(self._on_towards_chosen)
-        head.queryMoved.connect(self._on_query_moved)
-        head.sharpnessMoved.connect(self._on_sharpness_moved)
+        head.towardsChosen.connect(self._edits.choose_towards)
+        head.queryMoved.connect(self._edits.move_query)
+        head.sharpnessMoved.connect(self._edits.set_sharpness)
         head.dragEnded.connect(self.session.end_drag)
         regression.bandwidthMoved.connect(self._on_bandwidth_moved)
         regression.bandwidthRefused.connect(self._on_bandwidth_refused)
         regression.dragEnded.connect(self.session.end_drag)
-        regression.baselineChosen.connect(self._on_baseline_chosen)
-        regression.weightsChosen.connect(self._on_weights_chosen)
+        regression.baselineChosen.connect(self.set_baseline)
+        regression.pictureChosen.connect(self.show_picture)
+        regression.objectiveToggled.connect(self._on_objective_toggled)
+        regression.measureRequested.connect(self._measure)
         self.stage.wayOutTaken.connect(self._on_way_out_taken)
+
+    def _connect_jobs(self) -> None:
+        for job in (self._cost, self._file):
+            job.busied.connect(self.stage.set_busy)
+            job.progressed.connect(self.stage.set_progress)
+            job.failed.connect(self.session.problemRaised)
+            self.stage.cancelRequested.connect(job.cancel)
+        self._cost.finished.connect(self._on_cost_finished)
 
     # --- the three methods of a panel ----------------------------------------------------------------------------
 
@@ -87,68 +135,115 @@ class FitPanel(Panel):
     def draw(self, result: fit.Result) -> None:
         self.plot.show_result(result)
         self.correspondence.set_rows(result.rows)
+        self.objective.set_objective(result.objective, result.f_text.rpartition(" ")[2])
         if result.kind == "head":
-            self.head_footer.show_result(result, self._query())
+            self.head_footer.show_result(result, self._edits.query())
         else:
+            self.bandwidth_plot.show_result(result)
             self.regression_footer.show_result(result)
+        self._arrange()
+
+    def reading(self, result: fit.Result) -> Reading:
+        return {"h": lambda: bandwidth_reading(result), "cost": lambda: cost_reading(self.cost_plot.story)}.get(
+            self.picture, lambda: result.reading
+        )()
+
+    def subtitle(self) -> str:
+        return super().subtitle() + {"h": ", bandwidth", "cost": ", cost"}.get(self.picture, "")
 
     def on_compact(self, compact: bool) -> None:
-        self.correspondence.setVisible(not compact)
         self.plot.set_compact(compact)
         self.head_footer.set_compact(compact)
         self.regression_footer.set_compact(compact)
+        self._arrange()
 
     def on_scene(self, kind: str) -> None:
         self.head_footer.setVisible(kind == "head")
         self.regression_footer.setVisible(kind == "regression")
+        self._stack.setCurrentIndex(PICTURES.index(self.picture))
+        self._cost.cancel()
         self.inspector.dismiss()
+        self._arrange()
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._arrange()
+
+    def _arrange(self) -> None:
+        """The objective stands beside the plot; where the table has no room beside both, it makes place."""
+        shown = self._objective_wanted and not self.compact and self.session.kind == "regression"
+        self.objective.setVisible(shown)
+        self.correspondence.setVisible(not self.compact and (not shown or self.width() >= WIDE))
+
+    # --- the three pictures of the regression scene --------------------------------------------------------------
+
+    @property
+    def picture(self) -> str:
+        """ "fit", "h" (error over bandwidths) or "cost"."""
+        return self.regression_footer.picture.current() if self.session.kind == "regression" else "fit"
+
+    def show_picture(self, picture: str) -> None:
+        """Show another of the three pictures; the cost is measured when it is first seen."""
+        self.regression_footer.show_picture(picture)
+        self._stack.setCurrentIndex(PICTURES.index(self.picture))
+        if picture != "cost":
+            self._cost.cancel()
+        elif self.cost_plot.story is None:
+            self._measure()
+        self.redraw()
+
+    def _measure(self) -> None:
+        """Time kernel ridge and the smoother, here and now."""
+        kernel = self.session.document.kernel
+        self._cost.start(partial(cost_story, kernel=kernel))
+
+    def _on_cost_finished(self, story: CostStory) -> None:
+        self.cost_plot.show_story(story)
+        self.redraw()
+
+    def _on_objective_toggled(self, shown: bool) -> None:
+        self._objective_wanted = shown
+        self._arrange()
+
+    # --- menu and files ------------------------------------------------------------------------------------------
+
+    def fill_menu(self, menu: QMenu) -> None:
+        if self.session.kind != "regression":
+            return
+        menu.addSeparator()
+        raw = menu.addAction("Weights as K(u), not summing to 1")
+        raw.setObjectName("fit.raw_weights")
+        raw.setCheckable(True)
+        raw.setChecked(self._weights == "raw")
+        raw.toggled.connect(self._on_raw_weights_toggled)
+        baselines = menu.addMenu("Baseline")
+        for name, words in BASELINE_CHOICES:
+            action = baselines.addAction(words)
+            action.setCheckable(True)
+            action.setChecked(name == self._baseline)
+            action.triggered.connect(partial(self.set_baseline, name))
+
+    def table(self) -> dict[str, Any] | None:
+        if self.result is None or self.session.kind != "regression":
+            return super().table()
+        return {**samples_table(self.session.scene(), Task()), **_curves(self.result)}
+
+    def export_to(self, path: str) -> None:
+        """Of the regression scene every sample is written, with fitted value and residual, by the engine."""
+        if self.session.kind != "regression" or Path(path).suffix.lower() not in DATA_SUFFIXES:
+            return super().export_to(path)
+        self._file.start(partial(_write, path, self.session.scene(), self.result))
+        return None
 
     # --- what the person does ------------------------------------------------------------------------------------
 
-    def _query(self) -> int:
-        """The position of the query."""
-        n_tokens = self.session.trace.n_tokens
-        query = self.session.selection.query
-        return n_tokens - 1 if query is None else query % n_tokens
-
-    def _place(self) -> tuple[int, int]:
-        """Layer and head."""
-        return self.session.selection.layer, self.session.selection.head
-
-    def _is_shown(self, kind: str) -> bool:
-        """Whether what is on screen is that scene's picture; a late signal of the other one is ignored."""
-        return self.session.kind == kind and self.result is not None and self.result.kind == kind
-
-    def _on_query_moved(self, at: float) -> None:
-        if self._is_shown("regression"):
-            self.session.set_x_query(at, merge="query")
-        elif self._is_shown("head") and self.result.towards is not None:
-            self._move_query(self.result.towards, round(at, 3))
-
-    def _move_query(self, towards: int, t: float) -> None:
-        layer, head = self._place()
-        edit = MoveQuery(layer, head=head, query=self._query(), towards=towards, t=t)
-        self.session.put_edit(edit, merge="query")
-
-    def _on_towards_chosen(self, position: int) -> None:
-        if self._is_shown("head"):
-            self.session.set_towards(position)
-            if self.result.query_at != 0.0:
-                self._move_query(position, self.result.query_at)
-                self.session.end_drag()
-
-    def _on_sharpness_moved(self, beta: float) -> None:
-        if self._is_shown("head"):
-            layer, head = self._place()
-            self.session.put_edit(SetTemperature(layer, head=head, beta=beta), merge="sharpness")
-
     def _on_bandwidth_moved(self, h: float) -> None:
-        if self._is_shown("regression"):
+        if self._edits.is_shown("regression"):
             self.accept()
             self.session.set_h(h, merge="bandwidth")
 
     def _on_bandwidth_refused(self, message: str) -> None:
-        best = self.result.loo_h if self._is_shown("regression") else None
+        best = self.result.loo_h if self._edits.is_shown("regression") else None
         way_out = "" if best is None else f"Use {number(best)}"
         self.refuse(KavError(message), way_out, best)
 
@@ -157,42 +252,23 @@ class FitPanel(Panel):
         self._on_bandwidth_moved(float(value))
         self.session.end_drag()
 
-    def _on_dot_moved(self, index: int, x: float, y: float) -> None:
-        if self._is_shown("regression"):
-            self.session.select_sample(index)
-            self.session.move_sample(index, x, y, merge=("sample", index))
-        elif self._is_shown("head"):
-            layer, head = self._place()
-            edit = SetScore(layer, head=head, query=self._query(), key=index, value=round(x, 3))
-            self.session.put_edit(edit, merge=("score", index))
-
-    def _on_dot_clicked(self, index: int) -> None:
-        if self._is_shown("regression"):
-            self.session.select_sample(index)
-        elif self._is_shown("head"):
-            self.session.select(key=index)
-
-    def _on_dot_removed(self, index: int) -> None:
-        """Delete a sample; in a head, mask the key for this query, which is the same thing."""
-        if self._is_shown("regression"):
-            self.session.remove_sample(index)
-        elif self._is_shown("head"):
-            layer, head = self._place()
-            self.session.put_edit(MaskKeys(layer, head=head, keys=(index,), queries=(self._query(),)))
-
-    def _on_baseline_chosen(self, name: str) -> None:
+    def set_baseline(self, name: str, *_: object) -> None:
+        """Draw another estimate beside the fit: "none", a name, or "all"."""
         self._baseline = name
+        self.regression_footer.baseline.set_current(name)
         self.request()
 
-    def _on_weights_chosen(self, name: str) -> None:
-        self._weights = name
+    def _on_raw_weights_toggled(self, raw: bool) -> None:
+        self._weights = "raw" if raw else "normalised"
         self.request()
 
     def _on_plot_hovered(self, name: str) -> None:
         if not name.startswith("dot") or self.result is None or self.plot.dragged:
             self.inspector.dismiss()
             return
-        index, points = int(name[3:]), self.result.points
+        index, points = self.plot.observation(int(name[3:])), self.result.points
+        if index < 0:
+            return
         head = self.result.kind == "head"
         label = self.result.labels[index]
         rows = [
@@ -208,3 +284,17 @@ class FitPanel(Panel):
         x, y, r = self.plot.place_dots()[index]
         corner = self.plot.mapToGlobal(QPoint(round(x - r), round(y - r)))
         self.inspector.explain(QRect(corner.x(), corner.y(), round(2 * r), round(2 * r)), rows)
+
+
+def _curves(result: fit.Result) -> dict[str, Any]:
+    """The curve of the fit and of the baselines drawn, for a file."""
+    columns: dict[str, Any] = {"curve_at": result.curve_at, "curve_f": result.curve_f}
+    return columns | {words: f for words, _, f in result.baselines}
+
+
+def _write(path: str, scene: RegressionScene, result: fit.Result, task: Task) -> str:
+    """Write every sample with what the fit makes of it."""
+    table = samples_table(scene, task)
+    task.report(0.99, f"writing {Path(path).name}")
+    write_table({**table, **_curves(result)}, path)
+    return path

@@ -13,6 +13,7 @@ from ..theme import current
 LARGEST, SMALLEST = 15.0, 3.2
 HEAVY = 0.01  # weight from which a dot is filled and always named
 RING = 3.5  # distance of the selected dot's second ring
+CELL = 7.0  # of dots in one cell of a crowd only one is drawn
 _MANY = 600  # beyond that, light dots are drawn as points, without an outline of their own
 
 
@@ -31,6 +32,15 @@ def named(weight: np.ndarray, visible: np.ndarray, selected: int, most: int) -> 
     heavy = sum(1 for i in order if weight[i] >= HEAVY)
     chosen = order[: min(max(heavy, 3), most - 1)]
     return [selected, *chosen] if 0 <= selected < len(weight) and visible[selected] else chosen
+
+
+def apart(places: np.ndarray) -> np.ndarray:
+    """Return which of many dots (n, 3) to draw, (n,) bool: one of those that would lie over each other."""
+    cells = np.floor(places[:, :2] / CELL).astype(np.int64)
+    _, first = np.unique(cells, axis=0, return_index=True)
+    chosen = np.zeros(len(places), dtype=bool)
+    chosen[first] = True
+    return chosen
 
 
 def paint_dots(painter: QPainter, places: np.ndarray, weight: np.ndarray, shown: np.ndarray) -> None:

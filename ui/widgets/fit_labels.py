@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
 import numpy as np
 from PySide6.QtCore import QPointF, Qt
 from PySide6.QtGui import QColor, QPainter, QPen
 
-from kav.views.words import fixed
+from kav.views.words import fixed, number
 
 from ..theme import current
 from .dots import RING, named
-from .labels import Box, Obstacles, along, candidates, place
+from .labels import Box, Obstacles, along, belongs, candidates, place
 from .lettering import Run, elided, height_of, label_runs, paint_runs, reading_runs, width_of
 
 if TYPE_CHECKING:
@@ -63,9 +64,11 @@ class Labels:
         way = plot.way_px()
         self.taken = Obstacles.of(dots, lines if way is None else [*lines, way])
 
-    def put(self, runs: tuple[Run, ...], places: tuple[Box, ...]) -> Box | None:
-        """Place runs at the first free place."""
-        box = place(places, self.bounds, self.taken)
+    def put(
+        self, runs: tuple[Run, ...], places: Iterable[Box], *, wanted: Callable[[Box], bool] | None = None
+    ) -> Box | None:
+        """Place runs at the first free place (that is `wanted`)."""
+        box = place(places, self.bounds, self.taken, wanted=wanted)
         if box is not None:
             self.fix(runs, box)
         return box
@@ -113,21 +116,41 @@ def placed_labels(plot: FitPicture) -> Labels:
     _put_f(labels, plot)
     _put_selected(labels, plot)
     if len(result.curve_at):
-        name = (Run("f as the query moves", theme.query, 11, 500),)
+        own = next(iter(result.influences), ("", None))[1]  # the fit's comes first
+        name = (Run(with_influence("f as the query moves", own), theme.query, 11, 500),)
         labels.put(name, along(labels.curve, width_of(name), height_of(name), prefer=0.5))
     if len(labels.kernel):
         name = (Run("kernel at the query", theme.query, 11, 500),)
         labels.put(name, along(labels.kernel, width_of(name), height_of(name), prefer=0.66))
-    if result.baseline is not None:
-        line = _polyline(plot, result.baseline[1], result.baseline[2])
-        name = (Run(result.baseline[0], theme.text2, 11, 500),)
-        labels.put(name, along(line, width_of(name), height_of(name), prefer=0.8))
+    _put_baselines(labels, plot)
     if result.kind == "head":
         most = 4 if plot.compact else 7
         for index in named(np.asarray(result.points.weight), result.points.visible, result.selected, most):
             if index != result.selected:
                 _put_dot(labels, plot, index)
     return labels
+
+
+def _put_baselines(labels: Labels, plot: FitPicture) -> None:
+    """Each baseline's name on its curve, nearer to it than to any other."""
+    result, theme = plot.result, current()
+    lines = [_polyline(plot, at, y) for _, at, y in result.baselines]
+    influence = dict(result.influences)
+    for at, (line, (words, _, _)) in enumerate(zip(lines, result.baselines, strict=True)):
+        name = (Run(with_influence(words, influence.get(words)), theme.text2, 11, 500),)
+        spots = along(line, width_of(name), height_of(name), prefer=0.8 if len(lines) == 1 else 0.15 + 0.14 * at)
+        nearer = belongs(line, [*lines[:at], *lines[at + 1 :], labels.curve]) if len(lines) > 1 else None
+        labels.put(name, spots, wanted=nearer)
+
+
+def with_influence(words: str, value: float | None) -> str:
+    """Return a curve's name with how much its right end moves per unit of the left-most response."""
+    return words if value is None else f"{words}, far end {signed_number(value)}"
+
+
+def signed_number(value: float) -> str:
+    """Return a number with its sign; exactly nothing is 0."""
+    return "0" if value == 0 else f"+{number(value)}" if value > 0 else number(value)
 
 
 def _put_axis_title(labels: Labels, plot: FitPicture) -> None:

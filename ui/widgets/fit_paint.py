@@ -12,7 +12,7 @@ from kav.views.words import fixed
 
 from ..marks import paint_mark
 from ..theme import current
-from .dots import RING, paint_before, paint_dots, paint_selected, paint_way
+from .dots import RING, apart, paint_before, paint_dots, paint_selected, paint_way
 from .fit_labels import LONGEST, paint_labels, pen, row_of
 from .labels import Box, Obstacles
 from .lettering import Run, elided, paint_runs, width_of
@@ -61,6 +61,8 @@ def _paint_dots(painter: QPainter, plot: FitPicture) -> None:
             paint_way(painter, before[selected], places[selected])
     if selected >= 0:
         shown[selected] = False
+    if result.density is not None:
+        shown &= apart(places)
     paint_dots(painter, places, np.asarray(result.points.weight), shown)
     if selected >= 0:
         x, y, r = places[selected]
@@ -137,7 +139,7 @@ def _axis_labels(plot: FitPicture, x: float) -> list[tuple[float, tuple[Run, ...
 def _paint_focus(painter: QPainter, plot: FitPicture) -> None:
     """Ring the dot that the keyboard moves, or that the correspondence table is about."""
     index = plot.result.selected
-    keyboard = plot.hasFocus() and plot._ring and plot.active == f"dot{index}"
+    keyboard = plot.hasFocus() and plot._ring and plot.active == f"dot{plot.result.sample(index)}"
     if not (keyboard or plot.ring in ("key", "response", "weight")) or not 0 <= index < len(plot.places):
         return
     x, y, r = plot.places[index]

@@ -6,12 +6,14 @@ It draws a `kav.views.fit.Result`. What is being dragged is drawn where the mous
 from __future__ import annotations
 
 import numpy as np
+import pyqtgraph as pg
+from PySide6.QtCore import QRectF
 from PySide6.QtGui import QColor, QPainter
 from PySide6.QtWidgets import QWidget
 
 from kav.views.fit import Result
 
-from ..theme import current
+from ..theme import current, sequential_lut
 from .axes import span
 from .dots import radii
 from .fit_labels import Labels
@@ -23,6 +25,8 @@ HEADROOM, COMPACT_HEADROOM, FOOTROOM = 0.15, 0.27, 0.10
 ROUND_ROOM, KERNEL_FOOTROOM = 0.035, 0.17
 KERNEL_HEIGHT = 0.15  # of the drawing area
 AXIS_GAP = 8.0  # between the query axis and the drawing area
+DASHES = ((6.0, 3.0), (2.0, 2.0), (9.0, 3.0, 2.0, 3.0), (12.0, 4.0), (4.0, 5.0), (8.0, 2.0, 2.0, 2.0, 2.0, 2.0))
+CROWDED = 3.2  # radius of a dot over the density of the cloud
 
 
 class FitPicture(Plot):
@@ -40,6 +44,7 @@ class FitPicture(Plot):
         self.places = np.empty((0, 3))  # of the observations: x, y, radius in pixels
         self.labels: Labels | None = None
         self.labels_for: tuple[object, ...] | None = None  # the result, frame and theme they were placed for
+        self._cloud_of: object = None  # the density that the picture was made of
         self._live: tuple[float, float] | None = None  # where the dragged thing is, in units of the data
         self.band = self.add_area(-90)
         self.confidence = self.add_area(-50)
@@ -47,7 +52,10 @@ class FitPicture(Plot):
         self.f_line = self.add_curve("direct", 2.0, z=-20)
         self.f_line.opts["antialias"] = False  # level: crisp without
         self.kernel_line = self.add_curve("query", 1.6, z=-30)
-        self.baseline = self.add_curve("text2", 1.6, dash=(6.0, 3.0), z=-15)
+        self.baselines = [self.add_curve("text2", 1.6, dash=dash, z=-15) for dash in DASHES]
+        self.cloud = pg.ImageItem(axisOrder="row-major")
+        self.cloud.setZValue(-80)
+        self.box.addItem(self.cloud, ignoreBounds=True)
         self.curve = self.add_curve("query", 2.0, z=-10)
         self.restyle()
 
@@ -102,11 +110,26 @@ class FitPicture(Plot):
             return self._live[0]
         return self.result.h if self.result is not None else None
 
+    def observation(self, sample: int) -> int:
+        """Return which observation a sample is, -1 if it is none; in a head the two are the same."""
+        result = self.result
+        if result is None or sample < 0:
+            return -1
+        if result.samples is None:
+            return sample if sample < len(result.points.x) else -1
+        at = int(np.searchsorted(result.samples, sample))
+        return at if at < len(result.samples) and result.samples[at] == sample else -1
+
+    @property
+    def baseline(self) -> pg.PlotCurveItem:
+        """The curve of the first baseline."""
+        return self.baselines[0]
+
     def points_shown(self) -> tuple[np.ndarray, np.ndarray]:
         """The places of the observations, the dragged one under the mouse."""
         points = self.result.points
-        index = dot_index(self.dragged)
-        if index < 0 or self._live is None or index >= len(points.x):
+        index = self.observation(dot_sample(self.dragged))
+        if index < 0 or self._live is None:
             return points.x, points.y
         x, y = np.array(points.x, dtype=float), np.array(points.y, dtype=float)
         x[index], y[index] = self._live
@@ -148,10 +171,23 @@ class FitPicture(Plot):
         self.confidence.setVisible(result.ci_low is not None)
         if result.ci_low is not None and result.ci_high is not None:
             self.confidence.setPath(area_path(result.curve_at, result.ci_low, result.ci_high))
-        self.baseline.setVisible(result.baseline is not None)
-        if result.baseline is not None:
-            self.baseline.setData(result.baseline[1], result.baseline[2])
+        for at, item in enumerate(self.baselines):
+            item.setVisible(at < len(result.baselines))
+            if at < len(result.baselines):
+                item.setData(*result.baselines[at][1:])
+        self._set_cloud()
         self._set_kernel()
+
+    def _set_cloud(self) -> None:
+        """The density of a large cloud, under everything; a picture is made only if the counts are new."""
+        density = self.result.density
+        self.cloud.setVisible(density is not None)
+        if density is None or self._cloud_of is density:
+            return
+        self._cloud_of = density
+        left, right, low, high = density.extent
+        self.cloud.setImage(density.shade, autoLevels=False, levels=(0, 255))
+        self.cloud.setRect(QRectF(left, low, right - left, high - low))
 
     def _set_kernel(self) -> None:
         """The kernel's shape stands on the bottom axis, a fixed share of the drawing area high."""
@@ -180,12 +216,15 @@ class FitPicture(Plot):
         blue = QColor(theme.query)
         blue.setAlphaF(0.16)
         self.kernel_area.setBrush(blue)
+        self.cloud.setLookupTable(_cloud_colors())
 
     def place_dots(self) -> np.ndarray:
         """Return the observations as (n, 3): x, y, radius in pixels."""
         x, y = self.points_shown()
         frame = self.frame_px
         radius = radii(self.result.points.weight, self.result.kind)
+        if self.result.density is not None:
+            radius = np.full(len(radius), CROWDED)
         return np.stack([frame.x_px(x), frame.y_px(y), radius], axis=1)
 
     def before_px(self) -> np.ndarray | None:
@@ -207,6 +246,14 @@ class FitPicture(Plot):
             paint_fit(painter, self)
 
 
-def dot_index(name: str) -> int:
-    """Return the number of a dot's handle, -1 for other handles."""
+def dot_sample(name: str) -> int:
+    """Return the sample (in a head, the key) of a dot's handle, -1 for other handles."""
     return int(name[3:]) if name.startswith("dot") else -1
+
+
+def _cloud_colors() -> np.ndarray:
+    """From no sample (transparent) to the densest place, in the colours of weights; single samples can be seen."""
+    table = sequential_lut().copy()
+    table[1:] = table[np.linspace(64, 200, 255).astype(int)]
+    table[0, 3] = 0
+    return table

@@ -10,7 +10,7 @@ from PySide6.QtWidgets import QWidget
 
 from .axes import Span
 from .dots import RING
-from .fit_picture import AXIS_GAP, KERNEL_HEIGHT, FitPicture, dot_index
+from .fit_picture import AXIS_GAP, KERNEL_HEIGHT, FitPicture, dot_sample
 from .handles import Handle, hit
 
 _STEPS = 500  # arrow key presses across the whole axis
@@ -21,8 +21,8 @@ class FitPlot(FitPicture):
 
     Signals
     -------
-    queryMoved(at) : in units of the query axis. bandwidthMoved(h). dotMoved(index, x, y). dragEnded() : mouse or arrow
-    key was let go. dotClicked(index), dotRemoved(index), sampleAdded(x, y).
+    queryMoved(at) : in units of the query axis. bandwidthMoved(h). dotMoved(sample, x, y) : in a head the key is the
+    sample. dragEnded() : mouse or arrow key was let go. dotClicked(sample), dotRemoved(sample), sampleAdded(x, y).
     """
 
     queryMoved = Signal(float)
@@ -51,7 +51,7 @@ class FitPlot(FitPicture):
         found += [Handle("h", x, y, 4.0, rank=1, stop=first) for x, y, first in self.h_ends()]
         if 0 <= result.selected < len(result.points.x) and result.points.visible[result.selected]:
             x, y, r = self.place_dots()[result.selected]
-            found.append(Handle(f"dot{result.selected}", float(x), float(y), float(r) + RING, rank=2))
+            found.append(Handle(f"dot{result.sample(result.selected)}", float(x), float(y), float(r) + RING, rank=2))
         return found
 
     def h_ends(self) -> list[tuple[float, float, bool]]:
@@ -73,11 +73,11 @@ class FitPlot(FitPicture):
         away[~np.asarray(result.points.visible, dtype=bool)] = np.inf
         if len(away) and np.isfinite(away).any():
             near = int(np.argmin(away))
-            found.append(Handle(f"dot{near}", *(float(v) for v in places[near]), rank=2, stop=False))
+            found.append(Handle(f"dot{result.sample(near)}", *(float(v) for v in places[near]), rank=2, stop=False))
         return hit(found, x, y)
 
     def _on_handle_moved(self, name: str, x_px: float, y_px: float) -> None:
-        frame, index = self.frame_px, dot_index(name)
+        frame, sample = self.frame_px, dot_sample(name)
         if name == "query":
             at = _clamped(frame.query_at(x_px), self._spans[2])
             self._live = (at, 0.0)
@@ -87,12 +87,12 @@ class FitPlot(FitPicture):
             h = max(abs(frame.query_at(x_px) - self.query_shown), 1e-3 * self._spans[2].length)
             self._live = (h, 0.0)
             self.bandwidthMoved.emit(h)
-        elif index >= 0:
+        elif self.observation(sample) >= 0:
             # A head's message is not free: only the score follows the mouse.
             free = self.result.kind == "regression"
-            y = _clamped(frame.y_at(y_px), self._spans[1]) if free else float(self.result.points.y[index])
+            y = _clamped(frame.y_at(y_px), self._spans[1]) if free else float(self.result.points.y[sample])
             self._live = (_clamped(frame.x_at(x_px), self._spans[0]), y)
-            self.dotMoved.emit(index, *self._live)
+            self.dotMoved.emit(sample, *self._live)
 
     def _on_handle_released(self, name: str) -> None:
         self._live = None
@@ -102,7 +102,8 @@ class FitPlot(FitPicture):
         self.dragEnded.emit()
 
     def _on_handle_stepped(self, name: str, across: float, up: float) -> None:
-        result, index = self.result, dot_index(name)
+        result, sample = self.result, dot_sample(name)
+        index = self.observation(sample)
         if result is None:
             return
         if name == "query":
@@ -114,15 +115,15 @@ class FitPlot(FitPicture):
             x, y = float(result.points.x[index]), float(result.points.y[index])
             x += across * self._spans[0].length / _STEPS
             y += up * self._spans[1].length / _STEPS if result.kind == "regression" else 0.0
-            self.dotMoved.emit(index, x, y)
+            self.dotMoved.emit(sample, x, y)
 
     def _on_handle_clicked(self, name: str) -> None:
-        if dot_index(name) >= 0:
-            self.dotClicked.emit(dot_index(name))
+        if dot_sample(name) >= 0:
+            self.dotClicked.emit(dot_sample(name))
 
     def _on_remove_requested(self, name: str) -> None:
-        if dot_index(name) >= 0:
-            self.dotRemoved.emit(dot_index(name))
+        if dot_sample(name) >= 0:
+            self.dotRemoved.emit(dot_sample(name))
 
     def _on_empty_double_clicked(self, x_px: float, y_px: float) -> None:
         if self.result is not None and self.result.kind == "regression":

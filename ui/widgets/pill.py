@@ -25,10 +25,11 @@ _TINTS = {"query": "qtint", "key": "ktint", "target": "ttint"}
 class Pill(Control):
     """Caption, mark, value and a chevron; a click, Enter, Space or Down opens the list.
 
-    `activated` carries the key of the chosen row; `typed` a text that matches no row; `searched` follows the typing;
-    `closed` says that the list is gone.
+    `opening` comes before the list is shown: time to fill a long one. `activated` carries the key of the chosen row;
+    `typed` a text that matches no row; `searched` follows the typing; `closed` says that the list is gone.
     """
 
+    opening = Signal()
     activated = Signal(object)
     typed = Signal(str)
     searched = Signal(str)
@@ -75,6 +76,7 @@ class Pill(Control):
 
     def open(self) -> None:
         """Show the list below the pill."""
+        self.opening.emit()
         self._choices.open_at(self.mapToGlobal(QPoint(0, self.height() + 2)), self.width(), self._key)
 
     def _runs(self) -> list[Run]:

@@ -7,24 +7,28 @@ from PySide6.QtCore import QRectF, QSize, Qt, Signal
 from PySide6.QtGui import QColor, QKeyEvent, QMouseEvent, QPainter, QPaintEvent
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
+from kav.views.regression.rug import Columns
+
 from ..marks import paint_mark
 from ..theme import current
 from .control import Control
 from .drawing import box, focus_ring
 
 HEIGHT, TOP, BOX, MARGIN = 42, 8, 30, 36
+MOST_TICKS, N_POOLED = 2_000, 1_200  # samples up to which each is a tick; columns of more
 
 
 class Rug(Control):
     """Samples as ticks. Drag or click moves the query, shift-click or the right button asks for a sample.
 
     Arrows move the query by a hundredth of the range, Shift and arrows the selected sample. `queryReleased` ends a
-    drag.
+    drag; `placeRequested` carries an x and asks for the sample there, where `keyRequested` cannot name it.
     """
 
     queryMoved = Signal(float)
     queryReleased = Signal()
     keyRequested = Signal(int)
+    placeRequested = Signal(float)
 
     def __init__(self, parent: QWidget | None = None, *, name: str = "prompt.rug") -> None:
         tip = "drag ▼ to move the query, shift-click a sample to select it"
@@ -32,6 +36,7 @@ class Rug(Control):
         self._x = np.zeros(0)
         self._weights = np.zeros(0)
         self._before: np.ndarray | None = None
+        self._columns: Columns | None = None
         self._query = 0.0
         self._key = -1
         self._range = (0.0, 1.0)
@@ -39,9 +44,22 @@ class Rug(Control):
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
 
     def set_samples(
-        self, x: np.ndarray, weights: np.ndarray, *, before: np.ndarray | None = None, x_range: tuple[float, float]
+        self,
+        x: np.ndarray,
+        weights: np.ndarray,
+        *,
+        before: np.ndarray | None = None,
+        x_range: tuple[float, float],
+        columns: Columns | None = None,
     ) -> None:
-        """Show samples at `x` with their weights at the query, and as outlines those before the edit."""
+        """Show samples at `x` with their weights at the query, and as outlines those before the edit.
+
+        Parameters
+        ----------
+        columns : Columns or None
+            Of many samples: all of them, pooled along x; they are shown instead, and `x` are those near the query.
+        """
+        self._columns = columns
         self._x = np.asarray(x, dtype=float)
         self._weights = np.asarray(weights, dtype=float)
         self._before = None if before is None else np.asarray(before, dtype=float)
@@ -74,7 +92,9 @@ class Rug(Control):
         x = event.position().x()
         shift = bool(event.modifiers() & Qt.KeyboardModifier.ShiftModifier)
         if event.button() == Qt.MouseButton.RightButton or shift:
-            if len(self._x):
+            if self._columns is not None:
+                self.placeRequested.emit(self._value_at(x))
+            elif len(self._x):
                 self.keyRequested.emit(int(np.argmin(np.abs(self._x - self._value_at(x)))))
         elif event.button() == Qt.MouseButton.LeftButton:
             self.pressed = True
@@ -109,7 +129,29 @@ class Rug(Control):
         painter = QPainter(self)
         box(painter, QRectF(0, TOP, self.width(), BOX), fill=theme.panel, border=theme.border)
         top, bottom = TOP + 6.0, TOP + BOX - 4.0
+        if self._columns is None:
+            self._paint_samples(painter, top, bottom)
+        else:
+            self._paint_columns(painter, self._columns, top, bottom)
+        if 0 <= self._key < len(self._x):
+            at = round(self.place_of(float(self._x[self._key])))
+            painter.fillRect(QRectF(at - 0.75, top, 2.5, bottom - top), QColor(theme.key))
+            paint_mark(painter, "key", at + 0.5, TOP + 0.5, 4.2)
+        paint_mark(painter, "query", self.place_of(self._query), TOP + 0.5, 5.4)
+        if self.ringed:
+            focus_ring(painter, QRectF(0, TOP, self.width(), BOX))
+
+    def _paint_samples(self, painter: QPainter, top: float, bottom: float) -> None:
+        """Every sample a tick, its weight a bar on it; more than the pixels there are become one image."""
+        theme = current()
         peak = max(float(np.max(self._weights, initial=0.0)), 1e-300)
+        if len(self._x) > MOST_TICKS:
+            low, high = self._range
+            edges = np.linspace(low, high, N_POOLED + 1)
+            counts, _ = np.histogram(self._x, edges)
+            weights, _ = np.histogram(self._x, edges, weights=self._weights)
+            pooled = Columns(0.5 * (edges[1:] + edges[:-1]), counts, weights)
+            return self._paint_columns(painter, pooled, top, bottom)
         dense = 1.0 if len(self._x) * 3 > self.width() else 2.5  # bars narrower than the gaps between them
         for index, x in enumerate(self._x):
             at = round(self.place_of(float(x)))
@@ -120,13 +162,25 @@ class Rug(Control):
                 painter.fillRect(bar, QColor(theme.weight_ink))
             if self._before is not None and index < len(self._before):
                 self._paint_before(painter, at, bottom, 0.6 * (bottom - top) * float(self._before[index]) / peak)
-        if 0 <= self._key < len(self._x):
-            at = round(self.place_of(float(self._x[self._key])))
-            painter.fillRect(QRectF(at - 0.75, top, 2.5, bottom - top), QColor(theme.key))
-            paint_mark(painter, "key", at + 0.5, TOP + 0.5, 4.2)
-        paint_mark(painter, "query", self.place_of(self._query), TOP + 0.5, 5.4)
-        if self.ringed:
-            focus_ring(painter, QRectF(0, TOP, self.width(), BOX))
+        return None
+
+    def _paint_columns(self, painter: QPainter, columns: Columns, top: float, bottom: float) -> None:
+        """A crowd: how many samples stand in a column is how dark it is, and weight is height."""
+        theme, width = current(), self.width()
+        edges = np.arange(width + 1) - 0.5
+        places = MARGIN + (columns.x - self._range[0]) / ((self._range[1] - self._range[0]) or 1.0) * (
+            width - 2 * MARGIN
+        )
+        counts, _ = np.histogram(places, edges, weights=columns.counts)
+        weights, _ = np.histogram(places, edges, weights=columns.weights)
+        shade = np.sqrt(counts / max(float(counts.max(initial=0.0)), 1.0))
+        tall = 0.6 * (bottom - top) * weights / max(float(weights.max(initial=0.0)), 1e-300)
+        ground, bar = QColor(theme.ctrl), QColor(theme.weight_ink)
+        for at in np.flatnonzero(counts).tolist():
+            ground.setAlphaF(0.12 + 0.38 * float(shade[at]))
+            painter.fillRect(QRectF(at, top, 1, bottom - top), ground)
+            if tall[at] >= 0.5:
+                painter.fillRect(QRectF(at, bottom - tall[at], 1, tall[at]), bar)
 
     def _paint_before(self, painter: QPainter, at: int, bottom: float, height: float) -> None:
         if height >= 1:

@@ -178,6 +178,11 @@ def _reading(now: AtQuery, was_: AtQuery | None) -> Reading:
     )
 
 
+def effective_text(effective: float) -> str:
+    """How many samples a fit rests on: `10.5`, `159,109`."""
+    return f"{effective:.1f}" if effective < 1000 else f"{effective:,.0f}"
+
+
 def _rows(now: AtQuery, dof: float, *, weights: str) -> tuple[Row, ...]:
     """The correspondence table: it is the picture's legend."""
     kernel = now.kernel
@@ -188,7 +193,7 @@ def _rows(now: AtQuery, dof: float, *, weights: str) -> tuple[Row, ...]:
     )
     f = Row("prediction", "direct", "prediction f", now.y_text(now.f), "Σ weight × response", "direct")
     effective = 0.0 if math.isnan(now.f) else 1 / now.norm() ** 2
-    last = Row("effective", "", "effective samples", f"{effective:.1f}", f"degrees of freedom {dof:.1f}")
+    last = Row("effective", "", "effective samples", effective_text(effective), f"degrees of freedom {dof:.1f}")
     i = now.place
     raw = weights == "raw"
     weight = float(raw_weights(now)[i] if raw else now.weights[i])

@@ -1,0 +1,51 @@
+"""The samples with what the fit makes of them, for a file: fitted value and residual of every one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from kav.task import Task
+from kav.views.regression.at_query import at_query
+from kav.views.scene import RegressionScene
+
+N_BLOCK = 20_000
+
+
+def samples_table(scene: RegressionScene, task: Task) -> dict[str, Any]:
+    """Return columns over all samples, in the order they were given: sample, x, y, fitted, residual, weight.
+
+    The weight is the share at the scene's query. A sample alone within the support of a kernel fits itself.
+
+    Raises
+    ------
+    KavError
+        If there are no samples, or h, query or kernel are refused.
+    Cancelled
+        If the answer is no longer wanted.
+    """
+    now = at_query(scene)
+    samples, prepared = scene.samples, now.prepared
+    fitted, weight = np.empty(samples.n), np.empty(samples.n)
+    log_mass = float(prepared.log_mass(np.asarray([scene.x_query]), scene.h, now.kernel.name)[0])
+    for start in range(0, samples.n, N_BLOCK):
+        task.report(start / samples.n, "fitted values")
+        block = slice(start, start + N_BLOCK)
+        fitted[block] = prepared.fit(samples.x[block], scene.h, now.kernel.name)
+        log_K = prepared.log_kernel(np.asarray([scene.x_query]), samples.x[block], scene.h, now.kernel.name)[0]
+        weight[block] = np.exp(log_K - log_mass) if log_mass > -np.inf else 0.0
+    for index, scale in scene.doses:
+        if 0 <= index < samples.n:
+            weight[index] *= scale
+    return {
+        "sample": np.arange(samples.n),
+        "x": samples.x,
+        "y": samples.y,
+        "fitted": fitted,
+        "residual": samples.y - fitted,
+        "weight": weight,
+        "query_at": np.asarray([scene.x_query]),
+        "f": np.asarray([now.f]),
+        "h": np.asarray([scene.h]),
+    }

@@ -1,0 +1,92 @@
+"""What grabbing the hero does: drags, clicks and controls become changes of the session, in either scene."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+from PySide6.QtCore import QObject
+
+from kav.model.edits import MaskKeys, MoveQuery, SetScore, SetTemperature
+
+from .session import Session
+
+
+class Shown(Protocol):
+    """Whatever shows the hero: its last result, None before the first."""
+
+    result: Any
+
+
+class FitEdits(QObject):
+    """The slots of the hero's plots and controls; a late signal of the other scene is ignored."""
+
+    def __init__(self, session: Session, shown: Shown, parent: QObject) -> None:
+        super().__init__(parent)
+        self._session = session
+        self._shown = shown
+
+    def is_shown(self, kind: str) -> bool:
+        """Return whether what is on screen is that scene's picture."""
+        result = self._shown.result
+        return self._session.kind == kind and result is not None and result.kind == kind
+
+    def query(self) -> int:
+        """Return the position of the query in the prompt."""
+        n_tokens = self._session.trace.n_tokens
+        query = self._session.selection.query
+        return n_tokens - 1 if query is None else query % n_tokens
+
+    def _place(self) -> tuple[int, int]:
+        """Layer and head."""
+        return self._session.selection.layer, self._session.selection.head
+
+    def move_query(self, at: float) -> None:
+        """Move the query: along x, or in a head towards another token's."""
+        if self.is_shown("regression"):
+            self._session.set_x_query(at, merge="query")
+        elif self.is_shown("head") and self._shown.result.towards is not None:
+            self._move_towards(self._shown.result.towards, round(at, 3))
+
+    def _move_towards(self, towards: int, t: float) -> None:
+        layer, head = self._place()
+        edit = MoveQuery(layer, head=head, query=self.query(), towards=towards, t=t)
+        self._session.put_edit(edit, merge="query")
+
+    def choose_towards(self, position: int) -> None:
+        """Let the query of a head move towards another token; how far stays."""
+        if self.is_shown("head"):
+            self._session.set_towards(position)
+            if self._shown.result.query_at != 0.0:
+                self._move_towards(position, self._shown.result.query_at)
+                self._session.end_drag()
+
+    def set_sharpness(self, beta: float) -> None:
+        """Sharpen the head."""
+        if self.is_shown("head"):
+            layer, head = self._place()
+            self._session.put_edit(SetTemperature(layer, head=head, beta=beta), merge="sharpness")
+
+    def move_dot(self, index: int, x: float, y: float) -> None:
+        """Move a sample; in a head, change the key's score."""
+        if self.is_shown("regression"):
+            self._session.select_sample(index)
+            self._session.move_sample(index, x, y, merge=("sample", index))
+        elif self.is_shown("head"):
+            layer, head = self._place()
+            edit = SetScore(layer, head=head, query=self.query(), key=index, value=round(x, 3))
+            self._session.put_edit(edit, merge=("score", index))
+
+    def select_dot(self, index: int) -> None:
+        """Select a sample or a key."""
+        if self.is_shown("regression"):
+            self._session.select_sample(index)
+        elif self.is_shown("head"):
+            self._session.select(key=index)
+
+    def remove_dot(self, index: int) -> None:
+        """Delete a sample; in a head, mask the key for this query, which is the same thing."""
+        if self.is_shown("regression"):
+            self._session.remove_sample(index)
+        elif self.is_shown("head"):
+            layer, head = self._place()
+            self._session.put_edit(MaskKeys(layer, head=head, keys=(index,), queries=(self.query(),)))

@@ -1,0 +1,178 @@
+"""The controls under the hero in the regression scene: which of its three pictures, and what belongs to each."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import Signal
+from PySide6.QtWidgets import QWidget
+
+from kav.errors import KavError
+from kav.regression.baselines import BASELINES
+from kav.regression.fit import checked_bandwidth
+from kav.views.fit import Result
+from kav.views.words import number
+
+from .button import Button, Check
+from .card import Caption
+from .combo import Combo
+from .fit_footer import row_of, typed
+from .segmented import Segmented
+from .slider import Slider
+from .value_field import ValueField
+
+PICTURES = (("fit", "fit"), ("h", "h"), ("cost", "cost"))
+BASELINE_CHOICES = (("none", "none"), *((name, words) for name, (words, _) in BASELINES.items()), ("all", "all six"))
+RIGHT_END = 0.5  # of the slider, as a share of the range of x
+
+
+class RegressionFitFooter(QWidget):
+    """The picture, the bandwidth and its best value, and what the fit is compared with.
+
+    Signals
+    -------
+    pictureChosen("fit" | "h" | "cost"), bandwidthMoved(h), bandwidthRefused(message), dragEnded(),
+    baselineChosen(name), objectiveToggled(bool), measureRequested().
+    """
+
+    pictureChosen = Signal(str)
+    bandwidthMoved = Signal(float)
+    bandwidthRefused = Signal(str)
+    dragEnded = Signal()
+    baselineChosen = Signal(object)
+    objectiveToggled = Signal(bool)
+    measureRequested = Signal()
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._loo_h: float | None = None
+        self._compact = False
+        self.picture = Segmented(
+            PICTURES,
+            self,
+            name="fit.picture",
+            label="picture",
+            tip="The fit, the leave-one-out error over bandwidths, or what each method costs",
+        )
+        self._h_caption = Caption("h", self)
+        self.slider = Slider(
+            0.05,
+            5.0,
+            self,
+            default=0.45,
+            log=True,
+            name="fit.bandwidth_slider",
+            label="bandwidth h",
+            tip="Bandwidth h, in units of x",
+        )
+        self.h = ValueField(
+            self,
+            name="fit.bandwidth",
+            label="bandwidth h",
+            tip="h, in units of x",
+            rule=_broken_bandwidth,
+            written=number,
+        )
+        self.loo = Button(
+            "use LOO minimum", self, name="fit.loo", tip="The bandwidth with the smallest leave-one-out error"
+        )
+        self.objective = Check(
+            "L(c)", self, name="fit.objective_shown", tip="The local objective beside the plot: its minimum is the fit"
+        )
+        self._baseline_caption = Caption("baseline", self)
+        self.baseline = Combo(
+            BASELINE_CHOICES,
+            self,
+            width=96,
+            name="fit.baseline",
+            label="baseline",
+            tip="Other estimates on the same data",
+        )
+        self.measure = Button("Measure again", self, name="fit.measure", tip="Time the three methods on this machine")
+        self._arrange()
+
+    def _arrange(self) -> None:
+        row = self._row = row_of(self)
+        for widget in (self.picture, self._h_caption, self.slider, self.h):
+            row.addWidget(widget)
+        self._before_loo = row.count()
+        row.addStretch(0)
+        row.addWidget(self.loo)
+        row.addStretch(1)
+        for widget in (self.objective, self._baseline_caption, self.baseline, self.measure):
+            row.addWidget(widget)
+        self.picture.changed.connect(self._on_picture_changed)
+        self.slider.valueChanged.connect(self.bandwidthMoved)
+        self.slider.released.connect(self.dragEnded)
+        self.h.valueEntered.connect(self._on_h_entered)
+        self.h.refused.connect(self.bandwidthRefused)
+        self.loo.clicked.connect(self._on_loo_clicked)
+        self.objective.toggled.connect(self.objectiveToggled)
+        self.baseline.changed.connect(self.baselineChosen)
+        self.measure.clicked.connect(self.measureRequested)
+        self._show_controls()
+
+    def _show_controls(self) -> None:
+        """Each picture has its own controls; the compact layout keeps three."""
+        picture, fit = self.picture.current(), self.picture.current() == "fit"
+        for widget in (self.slider, self.h):
+            widget.setVisible(fit)
+        self._h_caption.setVisible(fit and not self._compact)
+        self.loo.setVisible(picture != "cost")
+        self._row.setStretch(self._before_loo, int(picture == "h"))  # alone it stands at the right end
+        self._row.setStretch(self._before_loo + 2, int(picture != "h"))
+        for widget in (self.objective, self._baseline_caption, self.baseline):
+            widget.setVisible(fit and not self._compact)
+        self.measure.setVisible(picture == "cost")
+
+    def set_compact(self, compact: bool) -> None:
+        """Keep picture, bandwidth and its best value only."""
+        self._compact = compact
+        self.loo.setText(self._loo_text())
+        self._show_controls()
+
+    def show_picture(self, picture: str) -> None:
+        """Show the controls of another picture, without a signal."""
+        self.picture.set_current(picture)
+        self._show_controls()
+
+    def show_result(self, result: Result) -> None:
+        """Show the bandwidth; a slider under the mouse keeps its own value, and so does a text that was refused."""
+        low, high = result.query_range
+        if result.h is not None and not self.slider.pressed:
+            reach = RIGHT_END * (high - low)
+            self.slider.set_range(0.01 * reach, reach, default=result.loo_h)
+            self.slider.set_value(result.h)
+        if result.h is not None and not self.h.hasFocus() and not self.h.property("wrong"):
+            self.h.set_value(result.h)
+        self._loo_h = result.loo_h
+        self.loo.setText(self._loo_text())
+        self.loo.set_available("" if result.loo_h is not None else "Leave-one-out needs at least two samples")
+
+    def forgive(self) -> None:
+        """Show the last good bandwidth again after a refusal."""
+        self.h.set_value(self.h.value())
+
+    def _loo_text(self) -> str:
+        value = "" if self._loo_h is None else f" {number(self._loo_h)}"
+        return f"LOO{value}" if self._compact else f"use LOO minimum{value}"
+
+    def _on_picture_changed(self, picture: str) -> None:
+        self._show_controls()
+        self.pictureChosen.emit(picture)
+
+    def _on_h_entered(self, h: float) -> None:
+        self.bandwidthMoved.emit(h)
+        self.dragEnded.emit()
+
+    def _on_loo_clicked(self) -> None:
+        if self._loo_h is not None:
+            self.forgive()
+            self.bandwidthMoved.emit(self._loo_h)
+            self.dragEnded.emit()
+
+
+def _broken_bandwidth(h: float) -> str:
+    try:
+        checked_bandwidth(h)
+    except KavError:
+        return f"bandwidth h must be > 0, got {typed(h)}"
+    return ""
