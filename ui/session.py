@@ -270,9 +270,12 @@ class Session(QObject):
         cleared = {"edits": ()} if self.kind == "head" else {"doses": ()}
         self._change(replace(self.document, **cleared), "reset edits")
 
-    def set_samples(self, samples: Samples, *, text: str = "samples", merge: Hashable = None) -> None:
-        """Show other samples; scales of their weights are forgotten."""
-        self._change(replace(self.document, samples=samples, doses=()), text, merge)
+    def set_samples(
+        self, samples: Samples, *, text: str = "samples", merge: Hashable = None, **fresh: float | None
+    ) -> None:
+        """Show other samples, with a fresh `h` or `x_query` if given; scales of their weights are forgotten."""
+        new = {name: value for name, value in fresh.items() if value is not None}
+        self._change(replace(self.document, samples=samples, doses=(), **new), text, merge)
 
     def move_sample(self, index: int, x: float, y: float, merge: Hashable = None) -> None:
         """Move one sample."""

@@ -11,7 +11,7 @@ import codecs
 import csv
 import io
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -23,6 +23,7 @@ from kav.regression.samples import Samples
 from kav.task import Task
 
 MOST_BYTES = 256 * 2**20
+ENCODINGS = ("utf-8", "utf-16", "cp1252")
 _LONGEST_LINE = 100_000
 _MOST_COLUMNS = 1_000
 _PREVIEW = 20
@@ -45,6 +46,8 @@ class Table:
         The first of them, cell by cell, for a look.
     notes : tuple of str
         What was noticed: uneven rows, another encoding.
+    encoding : str
+        One of `ENCODINGS`, as the bytes were read; "" for a text.
     """
 
     name: str
@@ -54,6 +57,7 @@ class Table:
     n_rows: int
     first_rows: tuple[tuple[str, ...], ...]
     notes: tuple[str, ...] = ()
+    encoding: str = ""
 
     def suggested(self) -> tuple[int | None, int]:
         """Return the columns to begin with: the first two of numbers; x None (the row number) if there is only one.
@@ -69,7 +73,9 @@ class Table:
         return (found[0], found[1]) if len(found) > 1 else (None, found[0])
 
 
-def read_file(path: str | Path, dialect: Dialect | None = None, *, task: Task | None = None) -> Table:
+def read_file(
+    path: str | Path, dialect: Dialect | None = None, *, encoding: str | None = None, task: Task | None = None
+) -> Table:
     """Return the table in a text file.
 
     Parameters
@@ -77,6 +83,8 @@ def read_file(path: str | Path, dialect: Dialect | None = None, *, task: Task | 
     path : str or Path
     dialect : Dialect or None
         None = guessed.
+    encoding : str or None
+        One of `ENCODINGS`; None = guessed.
     task : Task or None
         Asked between some thousand rows whether to go on.
 
@@ -93,24 +101,37 @@ def read_file(path: str | Path, dialect: Dialect | None = None, *, task: Task | 
         content = file.read_bytes()
     except OSError as error:
         raise KavError(f"cannot read {file}: {error.strerror}") from error
-    text, notes = _decoded(content)
-    return read_text(text, dialect, name=file.name, notes=notes, task=task)
+    text, found, notes = _decoded(content) if encoding is None else _decoded_as(content, encoding)
+    return replace(read_text(text, dialect, name=file.name, notes=notes, task=task), encoding=found)
 
 
-def _decoded(content: bytes) -> tuple[str, tuple[str, ...]]:
+def _decoded_as(content: bytes, encoding: str) -> tuple[str, str, tuple[str, ...]]:
+    """Text of a file in an encoding that somebody chose."""
+    if encoding not in ENCODINGS:
+        raise KavError(f"encoding must be one of {', '.join(ENCODINGS)}, got {encoding!r}")
+    codec = "utf-8-sig" if encoding == "utf-8" else encoding
+    try:
+        return content.decode(codec, errors="replace" if encoding == "cp1252" else "strict"), encoding, ()
+    except UnicodeDecodeError as error:
+        where = f"got a byte that is not at position {error.start:,}"
+        raise KavError(f"a table must be in the encoding chosen, {encoding}, {where}", "choose another one") from error
+
+
+def _decoded(content: bytes) -> tuple[str, str, tuple[str, ...]]:
     """Text of a file: UTF-8, UTF-16 with its mark, else Western European, which is noted."""
     for mark, encoding in ((codecs.BOM_UTF16_LE, "utf-16"), (codecs.BOM_UTF16_BE, "utf-16")):
         if content.startswith(mark):
             try:
-                return content.decode(encoding), (f"read as {encoding.upper()}",)
+                return content.decode(encoding), encoding, (f"read as {encoding.upper()}",)
             except UnicodeDecodeError as error:
                 raise KavError(f"a table must be text, got broken {encoding.upper()} at byte {error.start}") from error
     try:
-        return content.decode("utf-8-sig"), ()
+        return content.decode("utf-8-sig"), "utf-8", ()
     except UnicodeDecodeError as error:
         if b"\0" in content:
             _refuse_nul(content.index(b"\0"))
-        return content.decode("cp1252", errors="replace"), (f"no UTF-8 (byte {error.start}): read as Windows-1252",)
+        note = f"no UTF-8 (byte {error.start}): read as Windows-1252"
+        return content.decode("cp1252", errors="replace"), "cp1252", (note,)
 
 
 def _refuse_nul(position: int) -> None:

@@ -246,3 +246,16 @@ def test_a_long_import_ends_where_it_is_cancelled():
     task = Task(lambda fraction, text: task.cancel())
     with pytest.raises(Cancelled):
         read_text("x,y\n" + "1,2\n" * 50_000, task=task)
+
+
+def test_an_encoding_can_be_chosen_and_a_wrong_one_is_refused(tmp_path):
+    path = tmp_path / "table.csv"
+    path.write_bytes("größe;y\n1;2\n3;4".encode("cp1252"))
+    assert read_file(path).encoding == "cp1252"
+    assert read_file(path, encoding="cp1252").columns[0].name == "größe"
+    with pytest.raises(KavError, match="encoding chosen, utf-8, got a byte that is not at position 2"):
+        read_file(path, encoding="utf-8")
+    with pytest.raises(KavError, match="encoding must be one of"):
+        read_file(path, encoding="ebcdic")
+    path.write_text("x;y\n1;2", encoding="utf-8-sig")
+    assert read_file(path).encoding == "utf-8"
