@@ -20,6 +20,9 @@ from kav.model.tokenizer import Tokens
 from kav.model.trace import Trace, run
 from kav.task import Task
 
+FIRST_RUN = 0.01
+"""Share of the progress that the intact run takes."""
+
 
 @dataclass(frozen=True)
 class AblationMap:
@@ -95,7 +98,7 @@ def ablation_map(
         If a token, position, metric or baseline does not exist.
     """
     as_edit(model, (0, 0), n_tokens=len(tokens.ids), baseline=baseline)  # refuses an unknown baseline
-    trace = run(model, tokens, edits, base=base)
+    trace = run(model, tokens, edits, base=base, task=share_of(task, 0.0, FIRST_RUN))
     model = trace.model  # on the CPU by now if its device failed
     row = trace.position(position)
     logits = model.unembed(trace.resid_final[row : row + 1, :])
@@ -105,7 +108,9 @@ def ablation_map(
     heads, mlps = [], []
     n_layers = model.config.n_layers
     for layer in range(n_layers):
-        done, left = [1 - ((n_layers - step) / n_layers) ** 2 for step in (layer, layer + 1)]  # deeper is cheaper
+        done, left = [
+            1 - (1 - FIRST_RUN) * (1 - step / n_layers) ** 2 for step in (layer, layer + 1)
+        ]  # deeper: cheaper
         heads.append(value - _without_heads(read, layer, baseline, share_of(task, done, 0.9 * (left - done))))
         mlps.append(value - _without_mlp(read, layer, baseline))
         if task is not None:

@@ -21,6 +21,7 @@ from kav.model.layers import normalise
 from kav.model.model import Model
 from kav.model.tokenizer import Tokens
 from kav.model.trace import Trace, run
+from kav.task import Task
 
 ComponentLike = tuple[int, int] | tuple[str, int] | Edit
 """A head (layer, head), an MLP ("mlp", layer), or a `ScaleHead`, `ScaleMlp` or `ScaleEdge` edit."""
@@ -117,14 +118,20 @@ def same_component(edit: Edit, other: Scaled) -> bool:
 
 
 def run_without(
-    model: Model, tokens: Tokens, edits: tuple[Edit, ...], component: Scaled, *, base: Trace | None = None
+    model: Model,
+    tokens: Tokens,
+    edits: tuple[Edit, ...],
+    component: Scaled,
+    *,
+    base: Trace | None = None,
+    task: Task | None = None,
 ) -> Trace:
     """Return the run at dose 1: all edits but the component's own, taken from `base` as far as it is the same."""
     resolved = resolve(edits, model.config, len(tokens.ids))
     kept = tuple(e for e, r in zip(edits, resolved, strict=True) if not same_component(r, component))
     if base is not None and base.model is model and base.tokens.ids == tokens.ids and base.edits == kept:
         return base
-    return run(model, tokens, kept, base=base)
+    return run(model, tokens, kept, base=base, task=task)
 
 
 def injection(trace: Trace, component: Scaled, *, reference: Trace | None = None) -> Injection:

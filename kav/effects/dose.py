@@ -22,7 +22,7 @@ from kav.effects.component import ComponentLike, Injection, Scaled, as_edit, inj
 from kav.effects.metric import Metric, make_metric, narrow
 from kav.effects.readout import Readout, frozen_logits
 from kav.effects.refine import Span, refined
-from kav.effects.rerun import along, first_altered
+from kav.effects.rerun import along, first_altered, share_of
 from kav.effects.tangent import final_rate, logits_rate
 from kav.errors import KavError
 from kav.model.config import Weights
@@ -33,6 +33,9 @@ from kav.model.model import Model
 from kav.model.tokenizer import Tokens
 from kav.model.trace import Trace, run
 from kav.task import Task
+
+FIRST_RUN = 0.05
+"""Share of the progress that the run at dose 1 takes."""
 
 
 @dataclass(frozen=True)
@@ -136,7 +139,7 @@ def dose_response(
     if not isinstance(doses, Span):
         doses = _checked(doses)
     scaled = as_edit(model, component, n_tokens=len(tokens.ids), baseline=baseline, positions=positions)
-    trace = run_without(model, tokens, tuple(edits), scaled, base=base)
+    trace = run_without(model, tokens, tuple(edits), scaled, base=base, task=share_of(task, 0.0, FIRST_RUN))
     model = trace.model  # on the CPU by now if its device failed
     row = trace.position(position)
     place = injection(trace, scaled, reference=None if reference is None else run(model, reference))
@@ -147,11 +150,12 @@ def dose_response(
     def rerun(some: np.ndarray, part: Task | None) -> np.ndarray:
         return read.values(along(trace, place, like(place.stream, some), position=row, task=part))
 
+    curve = share_of(task, FIRST_RUN, 0.9 - FIRST_RUN)
     if isinstance(doses, Span):
-        amounts, response = refined(rerun, doses, task=task)
+        amounts, response = refined(rerun, doses, task=curve)
     else:
-        amounts, response = doses, rerun(doses, task)
-    value, slope = read.value(), read.slope(place)
+        amounts, response = doses, rerun(doses, curve)
+    value, slope = read.value(), read.slope(place, share_of(task, 0.9, 0.1))
     return DoseResponse(
         doses=amounts,
         response=response,
@@ -192,10 +196,18 @@ class Reader:
         logits = raw_logits(config, self.weights, self._final())
         return self.metric.values(cap(logits + (doses - 1)[:, None] * per_dose, config.logit_cap))
 
-    def slope(self, place: Injection) -> float:
-        """Return the metric's derivative along an injection, with everything downstream answering."""
+    def slope(self, place: Injection, task: Task | None = None) -> float:
+        """Return the metric's derivative along an injection, with everything downstream answering; may be cancelled."""
         lead = min(self.row, first_altered(self.trace, place))
-        final = final_rate(self.trace, place.rate(), place.layer, from_mid=place.from_mid, position=self.row, lead=lead)
+        final = final_rate(
+            self.trace,
+            place.rate(),
+            place.layer,
+            from_mid=place.from_mid,
+            position=self.row,
+            lead=lead,
+            task=task,
+        )
         rate = logits_rate(self.trace, final, self.row, weights=self.weights)
         return float(self.metric.slopes(unembed(self.trace.model.config, self.weights, self._final()), rate)[0])
 

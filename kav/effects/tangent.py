@@ -39,12 +39,22 @@ from kav.model.layers import (
 )
 from kav.model.outputs import merge_heads, scale_heads
 from kav.model.trace import Trace
+from kav.task import Task
 
 BLOCK_CELLS = 1 << 22
 """Most cells of the score matrix, all heads together, that are held at once."""
 
 
-def final_rate(trace: Trace, rate: Array, layer: int, *, from_mid: bool, position: int, lead: int = 0) -> Array:
+def final_rate(
+    trace: Trace,
+    rate: Array,
+    layer: int,
+    *,
+    from_mid: bool,
+    position: int,
+    lead: int = 0,
+    task: Task | None = None,
+) -> Array:
     """Return how fast the final stream at one position changes, shape (1, d_model).
 
     Parameters
@@ -59,6 +69,8 @@ def final_rate(trace: Trace, rate: Array, layer: int, *, from_mid: bool, positio
         Counted from the start. The last layer computes only this row if it can.
     lead : int
         Rows before it, and before `position`, do not change in any layer: see `kav.effects.rerun.first_altered`.
+    task : Task or None
+        Reports after every layer, and cancels there.
     """
     rate = rate[lead:, :]
     config = trace.model.config
@@ -71,6 +83,8 @@ def final_rate(trace: Trace, rate: Array, layer: int, *, from_mid: bool, positio
         before = rate[rows[0] - lead : rows[1] - lead, :]
         mid = attention_rate(place, rate, rows, lead) if step > layer or not from_mid else before
         rate = mlp_half_rate(place, before, mid, rows)
+        if task is not None:
+            task.report((step + 1 - layer) / (config.n_layers - layer))
     return rate[position - rows[0] : position - rows[0] + 1, :]
 
 
