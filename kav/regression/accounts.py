@@ -20,7 +20,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from kav.regression.extras import with_extras
-from kav.regression.grid import FINEST, MARGIN, Spectra, centres, gaussian_on_grid, level_for
+from kav.regression.grid import FAINT, FINEST, MARGIN, Spectra, centres, gaussian_on_grid, level_for
 from kav.regression.prefix import sums_at_samples
 from kav.regression.prepared import Prepared
 from kav.regression.window import Asked, Sums, direct_sums
@@ -35,8 +35,6 @@ _THIN = 0.25
 """S_ii from which the closed form is not trusted."""
 _END = 50.0
 """Decay lengths from an end beyond which no weight is left."""
-_FAINT = 1e-5
-"""Share of the largest mass below which rounding of a transform would show."""
 
 
 @dataclass(frozen=True)
@@ -94,7 +92,7 @@ def _core_accounts(prepared: Prepared, asked: Asked, *, exact: bool, spectra: Sp
         level = level_for(prepared.core.cells(), FINEST * _smooth_scale(prepared, asked))
         level = max(level, 0) if asked.kernel.log_K is None else level
         if level >= 0:
-            return _on_grid(prepared, asked, level, spectra or Spectra(prepared.core.cells()))
+            return _on_grid(prepared, asked, level, spectra or prepared.core.spectra())
     sums = sums_at_samples(ordered, asked) if edged else direct_sums(ordered, ordered.x, asked)
     return _at_samples(prepared, asked, with_extras(sums, prepared.extras, ordered.x, asked), np.arange(n))
 
@@ -177,7 +175,7 @@ def _on_grid(prepared: Prepared, asked: Asked, level: int, spectra: Spectra) -> 
     S = np.exp(np.minimum(_log_own(asked, at) - np.where(held, log_mass, 0.0), 0.0))
     f = sums.moment / np.where(held, sums.mass, 1.0)
     inner = slice(MARGIN, at.size - MARGIN)
-    faint = log_mass < np.max(log_mass) + np.log(_FAINT) if asked.kernel.name == "gaussian" else ~held
+    faint = log_mass < np.max(log_mass) + np.log(FAINT) if asked.kernel.name == "gaussian" else ~held
     thin = ((S > _THIN) | faint)[inner]
     n_filled = cells.levels[level][0, 0]
     places = _places_of(cells.starts, level, np.flatnonzero(thin & (n_filled > 0.5)))

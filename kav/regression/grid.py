@@ -23,9 +23,14 @@ from kav.regression.cells import Cells
 N_TERMS = 6
 FINEST = 1 / 8
 """Largest ``rho``: cells per bandwidth are at least 8."""
+FINE_GRID = 1 / 32
+"""The same where values between the places are wanted to nine digits."""
+FAINT = 1e-5
+"""Share of the largest mass below which the rounding of a transform would show."""
 MARGIN = 3
 """Grid places beyond the outermost cells, for the polynomials there."""
 _REACH = 8.0
+_KEPT = 12
 
 
 @dataclass
@@ -40,6 +45,8 @@ class Spectra:
         """Return ``F_j`` of the moments of 1 and y, (2, N_TERMS, n // 2 + 1)."""
         found = self.transforms.get((level, n))
         if found is None:
+            if len(self.transforms) >= _KEPT:
+                self.transforms.clear()
             found = np.fft.rfft(self.cells.levels[level][:2, :N_TERMS], n, axis=-1)
             self.transforms[level, n] = found
         return found
@@ -90,12 +97,42 @@ def gaussian_on_grid(spectra: Spectra, level: int, h: float) -> tuple[np.ndarray
     kernel = math.sqrt(2 * math.pi) / rho * np.exp(-0.5 * (omega / rho) ** 2)
     total = np.zeros((2, omega.size), dtype=complex)
     factor = kernel.astype(complex)
-    for j in range(N_TERMS):
+    for j in range(F.shape[1]):
         total += factor * F[:, j]
         factor = factor * (-1j * omega) / (j + 1)
     values = np.fft.irfft(total, n, axis=-1)
     values = np.concatenate([values[:, -MARGIN:], values[:, : n_cells + MARGIN]], axis=1)
     return values[0], values[1]
+
+
+def between_places(values: np.ndarray, x_query: np.ndarray, width: float) -> tuple[np.ndarray, np.ndarray]:
+    """Return values at any place from those at `centres`, and which places the grid covers.
+
+    Parameters
+    ----------
+    values : array, shape (k, n_cells + 2 MARGIN)
+        Smooth on the scale of many cells: between cells 1/32 of a bandwidth wide the polynomial through seven of them
+        is exact to 1e-9 of a Gaussian sum up to five bandwidths from its samples.
+    x_query : array, shape (n_query,)
+    width : float
+        Of a cell.
+
+    Returns
+    -------
+    at_query : array, shape (k, n_query)
+        0 where the grid does not reach.
+    covered : array of bool, shape (n_query,)
+    """
+    n_cells = values.shape[-1] - 2 * MARGIN
+    position = x_query / width
+    cell = np.floor(position)
+    covered = (cell >= 0) & (cell < n_cells)
+    cell = np.where(covered, cell, 0.0)
+    s = np.where(covered, position - cell - 0.5, 0.0)
+    powers = s[:, None] ** np.arange(2 * MARGIN + 1)  # (n_query, 7)
+    weights = np.where(covered[:, None], powers @ _TAYLOR, 0.0)
+    windows = np.lib.stride_tricks.sliding_window_view(values, 2 * MARGIN + 1, axis=-1)
+    return np.einsum("kqm,qm->kq", windows[:, cell.astype(np.intp)], weights), covered
 
 
 def _fast_length(n: int) -> int:

@@ -81,7 +81,7 @@ def loo_curve(
     low, high = search_range(x, name)
     if prepared.n > _SAMPLES_PER_CELL_SEARCH:
         low = min(max(low, 1.01 * prepared.core.cells().width / FINEST), high / 20)
-    spectra = Spectra(prepared.core.cells()) if prepared.n > _FEW and prepared.ordered.n else None
+    spectra = prepared.core.spectra() if prepared.n > _FEW and prepared.ordered.n else None
     if name == "gaussian" and prepared.n <= _FEW:
         h, error, counts = gaussian_sweep(observe(x, y, 1.0, name), low, high)
     else:

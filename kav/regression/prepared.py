@@ -5,8 +5,11 @@ Which way a sum is taken is decided here and nowhere else:
 ======================  ===============================  ================================================
 kernel                  few pairs of query and sample    many
 ======================  ===============================  ================================================
-Gaussian, Laplace,      `window.direct_sums`             `series.cell_sums`: error below 1e-6 of the
-exp-dot-product                                          largest \\|y - mean y\\|
+Gaussian                `window.direct_sums`             `grid`, one transform for all queries; `series` where
+                                                         little weight is, and for few queries: error below
+                                                         1e-6 of the largest \\|y - mean y\\|
+Laplace,                `window.direct_sums`             `series.cell_sums`: the same error
+exp-dot-product
 compact                 `window.direct_sums`             `tree.tree_sums`: rounding
 ======================  ===============================  ================================================
 
@@ -26,6 +29,7 @@ import numpy as np
 
 from kav.regression.cells import Cells, build_cells, lifted
 from kav.regression.extras import NONE, Extras, log_kernel, with_extras
+from kav.regression.grid import FAINT, FINE_GRID, Spectra, between_places, gaussian_on_grid, level_for
 from kav.regression.kernels import Kernel, kernel_named
 from kav.regression.ordered import Ordered, put_in_order
 from kav.regression.series import cell_sums
@@ -35,6 +39,8 @@ from kav.regression.window import Asked, Sums, direct_sums, windows
 _PAIRS_PER_QUERY = 1_500
 _PAIRS_PER_SAMPLE = 16
 """What building cells or a tree costs, in pairs."""
+_MANY_QUERIES = 64
+"""Queries from which one grid for all of them pays."""
 _FEW = 2_500
 """Samples up to which every pair is taken."""
 
@@ -47,6 +53,7 @@ class Core:
         self._cells = cells
         self._tree: Tree | None = None
         self._y_bounds: np.ndarray | None = None
+        self._spectra: Spectra | None = None
         self._lock = threading.Lock()
 
     @property
@@ -67,6 +74,14 @@ class Core:
             if self._cells is None:
                 self._cells = build_cells(self.ordered)
             return self._cells
+
+    def spectra(self) -> Spectra:
+        """Return the transforms of the cells' moments, as far as they were asked for."""
+        cells = self.cells()
+        with self._lock:
+            if self._spectra is None:
+                self._spectra = Spectra(cells)
+            return self._spectra
 
     def tree(self, kernel: Kernel) -> Tree:
         """Return a moment tree with the degrees that a compact kernel needs; only the latest is kept."""
@@ -174,7 +189,24 @@ class Prepared:
             return Sums(found.log_scale[back], found.mass[back], found.moment[back])
         if asked.kernel.compact:
             return tree_sums(self.core.tree(asked.kernel), x_query, asked)
+        if asked.kernel.name == "gaussian" and x_query.size >= _MANY_QUERIES:
+            return self._grid_sums(x_query, asked)
         return cell_sums(self.core.cells(), x_query, asked)
+
+    def _grid_sums(self, x_query: np.ndarray, asked: Asked) -> Sums:
+        """Gaussian sums from a regular grid; from the cells where the grid's rounding would show."""
+        cells, h = self.core.cells(), asked.effective_h
+        level = level_for(cells, h * FINE_GRID)
+        if level < 0:
+            return cell_sums(cells, x_query, asked)
+        values = np.stack(gaussian_on_grid(self.core.spectra(), level, h))
+        (mass, moment), covered = between_places(values, x_query, cells.width_of(level))
+        faint = np.flatnonzero(~covered | (mass < FAINT * values[0].max()))
+        log_scale = np.zeros(x_query.size)
+        if faint.size:
+            exact = cell_sums(cells, x_query[faint], asked)
+            log_scale[faint], mass[faint], moment[faint] = exact.log_scale, exact.mass, exact.moment
+        return Sums(log_scale, mass, moment)
 
     def takes_every_pair(self, x_query: np.ndarray, asked: Asked) -> bool:
         """Return whether the pairs within reach are few enough to take each."""

@@ -20,7 +20,7 @@ from kav.regression.polynomial import bump
 
 DROPPED = 1e-17
 """Share of a query's weight that a window may leave out: below rounding."""
-_CELLS = 16_384
+_CELLS = 24_576
 
 
 @dataclass(frozen=True)
@@ -153,9 +153,11 @@ def direct_sums(
     """
     lo, hi = windows(ordered, x_query, asked) if own is None else _windows_without(ordered, x_query, asked)
     out = np.zeros((3, x_query.size))
+    starts, stops = lo.tolist(), hi.tolist()
+    top = None if own is not None or asked.kernel.compact or not ordered.n else _largest(ordered, x_query, asked)
     first = 0
     while first < x_query.size:
-        last, a, b = _block(lo, hi, first)
+        last, a, b = _block(starts, stops, first)
         rows = slice(first, last)
         if b > a:
             out[:, rows] = _matrix_sums(
@@ -163,6 +165,7 @@ def direct_sums(
                 x_query[rows],
                 asked,
                 places=slice(a, b),
+                top=None if top is None else top[rows],
                 origin=None if origin is None else origin[rows],
                 own=None if own is None else own[rows] - a,
             )
@@ -187,14 +190,15 @@ def _windows_without(ordered: Ordered, x_query: np.ndarray, asked: Asked) -> tup
     return np.searchsorted(x, x_query - reach - slack), np.searchsorted(x, x_query + reach + slack, side="right")
 
 
-def _block(lo: np.ndarray, hi: np.ndarray, first: int) -> tuple[int, int, int]:
+def _block(lo: list[int], hi: list[int], first: int) -> tuple[int, int, int]:
     """Queries from `first` on that share a matrix without much waste: the next one after them, and their slice."""
-    a, b = int(lo[first]), int(hi[first])
+    a, b = lo[first], hi[first]
     widest = b - a
     last = first + 1
-    while last < lo.size:
-        lower, upper = min(a, int(lo[last])), max(b, int(hi[last]))
-        widest = max(widest, int(hi[last]) - int(lo[last]))
+    while last < len(lo):
+        low, high = lo[last], hi[last]
+        widest = high - low if high - low > widest else widest
+        lower, upper = low if low < a else a, high if high > b else b
         if upper - lower > 2 * widest + 64 or (upper - lower) * (last + 1 - first) > _CELLS:
             break
         a, b, last = lower, upper, last + 1
@@ -207,12 +211,22 @@ def log_shape(asked: Asked, x_query: np.ndarray, x: np.ndarray) -> np.ndarray:
     if asked.kernel.log_K is None:
         return np.asarray(((x_query + asked.low) / h)[:, None] * (x / h)[None, :])
     u = x_query[:, None] - x[None, :]
-    u /= h
     if asked.kernel.name == "laplace":
+        u *= 1 / h
         return np.asarray(np.negative(np.abs(u, out=u), out=u))
+    u *= math.sqrt(0.5) / h
     np.multiply(u, u, out=u)
-    u *= -0.5
-    return np.asarray(u)
+    return np.asarray(np.negative(u, out=u))
+
+
+def _largest(ordered: Ordered, x_query: np.ndarray, asked: Asked) -> np.ndarray:
+    """Largest log-kernel of each query: that of the nearest sample, or of the end towards which exp(a x) grows."""
+    h = asked.effective_h
+    if asked.kernel.log_K is None:
+        a = (x_query + asked.low) / h
+        return np.asarray(np.maximum(a * (ordered.x[0] / h), a * (ordered.x[-1] / h)))
+    distance = nearest_distance(ordered.x, x_query)[0] / h
+    return np.asarray(-distance if asked.kernel.name == "laplace" else -0.5 * distance**2)
 
 
 def _matrix_sums(
@@ -221,27 +235,28 @@ def _matrix_sums(
     asked: Asked,
     *,
     places: slice,
+    top: np.ndarray | None,
     origin: np.ndarray | None,
     own: np.ndarray | None,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The sums of one block: a matrix (n_rows, n_places)."""
+    """The sums of one block, a matrix (n_rows, n_places); `top` is the largest log-kernel of each row, if known."""
     x, y = ordered.x[places], ordered.y[places]
-    rows = np.arange(x_query.size)
     if asked.kernel.compact:
         K = bump((x_query[:, None] - x[None, :]) / asked.h, asked.kernel)
         shift = np.zeros(x_query.size)
         if asked.power == 2:
             K *= K
         if own is not None:
-            K[rows, own] = 0
+            K[np.arange(own.size), own] = 0
     else:
         K = log_shape(asked, x_query, x)
         if own is not None:
-            K[rows, own] = -np.inf
-        shift = K.max(axis=1)
+            K[np.arange(own.size), own] = -np.inf
+        shift = K.max(axis=1) if top is None else top
         shift[shift == -np.inf] = 0
         K -= shift[:, None]
         np.exp(K, out=K)
     for _ in range(asked.order if origin is not None else 0):
         K *= (x[None, :] - (0 if origin is None else origin[:, None])) / asked.effective_h
-    return shift, K.sum(axis=1), K @ y
+    sums = K @ np.stack([np.ones(y.size), y], axis=1)  # one pass for both
+    return shift, sums[:, 0], sums[:, 1]
