@@ -26,11 +26,13 @@ class Command:
 COMMANDS: tuple[Command, ...] = (
     Command("model.open", "File", "Open model folder…", "open_model_folder", "Ctrl+O", "A folder with safetensors"),
     Command("model.file", "File", "Open model file…", "open_model_file", "Ctrl+Shift+O", ".gguf or .safetensors"),
+    Command("data.import", "File", "Import data…", "import_data", "Ctrl+I", "Samples from a CSV or TSV file", group=1),
     Command("export.window", "File", "Export window…", "export_window", "Ctrl+E", "PNG, SVG or PDF", group=1),
     Command("app.quit", "File", "Quit", "close", "Ctrl+Q", group=2),
     Command("edit.undo", "Edit", "Undo", "undo", "Ctrl+Z", "Take the last edit or drag back"),
     Command("edit.redo", "Edit", "Redo", "redo", "Ctrl+Shift+Z", "Do it again"),
     Command("edit.reset", "Edit", "Reset edits", "reset_edits", "Ctrl+0", "Show the model as it runs", group=1),
+    Command("data.paste", "Edit", "Paste samples", "paste_samples", "Ctrl+V", "Two columns of numbers", group=2),
     Command("prompt.edit", "Edit", "Edit prompt", "edit_prompt", "F2", "Type; every panel follows", group=2),
     Command("view.head", "View", "Attention head", "show_head_scene", "Ctrl+H", checkable=True),
     Command("view.regression", "View", "Regression", "show_regression_scene", "Ctrl+R", checkable=True),

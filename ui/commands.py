@@ -55,6 +55,7 @@ class Commands(QObject):
             "view.back": back,
             "view.forward": forward,
             "prompt.edit": head,
+            "data.paste": not head,
         }
         enabled.update({name: head for name in actions if name.startswith("model.") and name not in _ALWAYS})
         for name, on in enabled.items():
@@ -87,6 +88,10 @@ class Commands(QObject):
         """Read the files of the open model again."""
         self._window.opening.reopen()
 
+    def import_data(self) -> None:
+        """Ask for a table and look into it."""
+        self._window.importing.ask()
+
     def export_window(self) -> None:
         """Ask for a file and write the window's picture."""
         path, _ = QFileDialog.getSaveFileName(
@@ -115,6 +120,10 @@ class Commands(QObject):
     def reset_edits(self) -> None:
         """Show the model (or the samples) as it is."""
         self._session.clear_edits()
+
+    def paste_samples(self) -> None:
+        """Show the table on the clipboard."""
+        self._window.importing.paste()
 
     def edit_prompt(self) -> None:
         """Put the cursor into the prompt."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 from PySide6.QtCore import QEvent, QMimeData, QObject, Qt, QTimer
@@ -11,6 +12,7 @@ from PySide6.QtWidgets import QMainWindow
 from kav.errors import KavError, NoOutputMatrixError, PromptError
 from kav.model.local import name_of
 
+from .importing import Importing, is_table
 from .notice import MARGIN, Notice
 from .opening import Opening, Question
 from .session import Session
@@ -24,8 +26,11 @@ STATUS = 26
 class OpeningView(QObject):
     """Watches the window's drags, size and Esc; owns what lies over its cards."""
 
-    def __init__(self, window: QMainWindow, session: Session, opening: Opening, *, notice: Notice) -> None:
+    def __init__(
+        self, window: QMainWindow, session: Session, opening: Opening, *, notice: Notice, importing: Importing
+    ) -> None:
         super().__init__(window)
+        self._importing = importing
         self._window, self._session, self._opening, self.notice = window, session, opening, notice
         self.drop = DropTarget(window)
         self.pill = BusyPill(window, name="opening")
@@ -121,8 +126,7 @@ class OpeningView(QObject):
         sources = dropped(event.mimeData())
         if not sources:
             return False
-        what = f"Drop to open {_short(name_of(sources[0]))}" if len(sources) == 1 else "One model at a time"
-        self.drop.show_for(what, "A model folder, a .safetensors or a .gguf file; nothing in it is executed")
+        self.drop.show_for(*_drop_words(sources))
         event.acceptProposedAction()
         return True
 
@@ -132,7 +136,9 @@ class OpeningView(QObject):
         if not sources:
             return False
         event.acceptProposedAction()
-        if len(sources) == 1:
+        if len(sources) == 1 and is_table(sources[0]):
+            self._importing.open(sources[0])
+        elif len(sources) == 1:
             self._opening.open(sources[0])
         else:
             self._session.problemRaised.emit(
@@ -153,6 +159,19 @@ class OpeningView(QObject):
 def dropped(mime: QMimeData) -> list[str]:
     """Return the local files and folders of a drag."""
     return [url.toLocalFile() for url in mime.urls() if url.isLocalFile()] if mime.hasUrls() else []
+
+
+def _drop_words(sources: list[str]) -> tuple[str, str]:
+    """What a drop will do, and with what."""
+    kinds = "A model folder, a .safetensors or a .gguf file; nothing in it is executed"
+    if len(sources) > 1:
+        return "One model at a time", kinds
+    if is_table(sources[0]):
+        return (
+            f"Drop to import {_short(Path(sources[0]).name)}",
+            "A table with columns of numbers; its first rows come first",
+        )
+    return f"Drop to open {_short(name_of(sources[0]))}", kinds
 
 
 def _short(name: str) -> str:

@@ -8,32 +8,26 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QHBoxLayout, QStackedLayout, QVBoxLayout, QWidget
 
 from kav.errors import KavError
-from kav.regression.fit import checked_bandwidth
-from kav.regression.kernels import KERNELS
-from kav.regression.samples import BUILT_IN
 from kav.views import prompt as view
-from kav.views.words import Label, number
+from kav.views.words import Label
 
 from .feed import Feed
 from .model_combo import ModelCombo
+from .regression_bar import RegressionBar
+from .sample_sets import SampleSets
 from .session import Session
 from .token_search import TokenSearch
 from .widgets.chip import EditedChip
-from .widgets.combo import Combo
 from .widgets.icon_button import IconButton
 from .widgets.pill import Pill
 from .widgets.predictions import PredictionsBar
 from .widgets.prompt_edit import PromptEdit
-from .widgets.reading_line import PredictsLine
-from .widgets.rug import Rug
 from .widgets.segmented import Segmented
 from .widgets.start_chip import StartChip
-from .widgets.value_field import parse_number
 
 SCENES = {
     False: (("head", "Attention head"), ("regression", "Regression")),
@@ -49,10 +43,11 @@ class PromptBar(QWidget):
 
     undoRequested = Signal()
 
-    def __init__(self, session: Session, parent: QWidget | None = None) -> None:
+    def __init__(self, session: Session, sets: SampleSets, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.setObjectName("prompt.bar")
         self.session = session
+        self.regression = RegressionBar(session, sets, self)
         self.compact = False
         self._build_first_row()
         self._build_second_row()
@@ -73,7 +68,6 @@ class PromptBar(QWidget):
     def _build_first_row(self) -> None:
         self.scene = Segmented(SCENES[False], self, name="prompt.scene", label="scene", tip="what the panels show")
         self.model = ModelCombo(self.session, self)
-        self.samples = Combo(_sample_options(), self, name="prompt.samples", label="samples", tip="built-in samples")
         self.chip = EditedChip(self)
         self.head = Pill("Head", self, name="prompt.head", tip="layer.head; Ctrl+Up and Ctrl+Down step through all")
         self.query = Pill(
@@ -86,27 +80,19 @@ class PromptBar(QWidget):
             "Target", self, role="target", name="prompt.target", tip="the token whose logit is explained"
         )
         self.foil = Pill("minus", self, name="prompt.foil", tip="a token whose logit is subtracted")
-        self.kernel = Pill("Kernel", self, name="prompt.kernel", tip="the kernel of the fit")
-        self.bandwidth = Pill(
-            "Bandwidth", self, name="prompt.bandwidth", tip="bandwidth h, in units of x; type a number"
-        )
-        self.x_query = Pill(
-            "Query", self, role="query", name="prompt.xquery", tip="where the fit is asked; type a number"
-        )
-        self.sample = Pill("Key", self, role="key", name="prompt.sample", tip="the selected sample")
         self.undo = IconButton("undo", "undo the last edit or drag (Ctrl+Z)", self, name="prompt.undo")
         self.back = IconButton("back", "back to the selection before (Alt+Left)", self, name="prompt.back")
         self.forward = IconButton("forward", "forward again (Alt+Right)", self, name="prompt.forward")
         self._head_only = (self.model, self.head, self.query, self.key, self.target, self.foil)
-        self._regression_only = (self.samples, self.kernel, self.bandwidth, self.x_query, self.sample)
         self._first = QHBoxLayout()
         self._first.setContentsMargins(11, 3, 7, 3)
         self._first.setSpacing(8)
-        for widget in (self.scene, self.model, self.samples, self.chip):
+        regression = self.regression
+        for widget in (self.scene, self.model, regression.samples, self.chip):
             self._first.addWidget(widget)
         self._first.addStretch(1)
-        pills = (self.head, self.kernel, self.bandwidth, self.query, self.key, self.target, self.foil)
-        for widget in (*pills, self.x_query, self.sample, self.undo, self.back, self.forward):
+        pills = (self.head, self.query, self.key, self.target, self.foil, *regression.pills)
+        for widget in (*pills, self.undo, self.back, self.forward):
             self._first.addWidget(widget)
 
     def _build_second_row(self) -> None:
@@ -114,14 +100,13 @@ class PromptBar(QWidget):
         self.start = StartChip(self.prompt)
         self.start.hide()
         self.prompt.layout().insertWidget(1, self.start, 0, Qt.AlignmentFlag.AlignBottom)
-        self.rug = Rug(self)
         self.predictions = PredictionsBar(self)
-        self.predicts = PredictsLine(self)
         self._left, self._right = QStackedLayout(), QStackedLayout()
-        for stack, widgets in ((self._left, (self.prompt, self.rug)), (self._right, (self.predictions, self.predicts))):
+        rug, predicts = self.regression.rug, self.regression.predicts
+        for stack, widgets in ((self._left, (self.prompt, rug)), (self._right, (self.predictions, predicts))):
             for widget in widgets:
                 stack.addWidget(widget)
-        self._right.setAlignment(self.predicts, Qt.AlignmentFlag.AlignBottom)
+        self._right.setAlignment(predicts, Qt.AlignmentFlag.AlignBottom)
         self._second = QHBoxLayout()
         self._second.setContentsMargins(11, 0, 11, 0)
         self._second.setSpacing(16)
@@ -140,7 +125,6 @@ class PromptBar(QWidget):
         self._foil_search = TokenSearch(self.foil, session, "search.foil")
         self.scene.changed.connect(session.set_scene)
         self.start.clicked.connect(self._on_start_clicked)
-        self.samples.changed.connect(self._on_samples_changed)
         self.chip.resetRequested.connect(session.clear_edits)
         self.chip.removeRequested.connect(self._on_chip_remove_requested)
         self.head.activated.connect(self._on_head_activated)
@@ -150,11 +134,6 @@ class PromptBar(QWidget):
         self.target.typed.connect(self._on_target_typed)
         self.foil.activated.connect(self._on_foil_activated)
         self.foil.typed.connect(self._on_foil_typed)
-        self.kernel.activated.connect(session.set_kernel)
-        self.bandwidth.typed.connect(self._on_bandwidth_typed)
-        self.x_query.typed.connect(self._on_x_query_typed)
-        self.sample.opening.connect(self._offer_samples)
-        self.sample.activated.connect(session.select_sample)
         self.undo.clicked.connect(self.undoRequested)
         self.back.clicked.connect(session.back)
         self.forward.clicked.connect(session.forward)
@@ -162,10 +141,6 @@ class PromptBar(QWidget):
         self.prompt.strip.queryRequested.connect(session.select_query)
         self.prompt.strip.keyRequested.connect(self._on_key_activated)
         self.predictions.targetRequested.connect(self._on_target_activated)
-        self.rug.queryMoved.connect(self._on_rug_query_moved)
-        self.rug.queryReleased.connect(session.end_drag)
-        self.rug.keyRequested.connect(self._on_rug_key_requested)
-        self.rug.placeRequested.connect(self._on_rug_place_requested)
         session.sceneChanged.connect(self._on_session_scene_changed)
         session.modelChanged.connect(self._on_session_model_changed)
         session.promptChanged.connect(self._on_session_prompt_changed)
@@ -183,7 +158,8 @@ class PromptBar(QWidget):
         if result.kind == "head":
             self._draw_head(result)
         else:
-            self._draw_regression(result)
+            self.chip.set_edits(result.edits_text)
+            self.regression.show_result(result)
 
     def _draw_head(self, result: view.Result) -> None:
         strip = self.prompt.strip
@@ -204,36 +180,12 @@ class PromptBar(QWidget):
         self.foil.set_value(result.foil_label or "none", NO_FOIL if result.foil is None else result.foil)
         self._update_start()
 
-    def _draw_regression(self, result: view.Result) -> None:
-        x = result.x
-        if x is None:
-            return
-        document = self.session.document
-        self.rug.set_samples(
-            x, result.weights, before=result.weights_before, x_range=result.x_range, columns=result.columns
-        )
-        self.rug.set_selection(result.x_query, result.key)
-        self.predicts.set_reading(result.predicts)
-        self.chip.set_edits(result.edits_text)
-        self.kernel.set_options([(name, kernel.title) for name, kernel in KERNELS.items()])
-        self.kernel.set_value(KERNELS[document.kernel].title, document.kernel)
-        self.bandwidth.set_value(f"h = {number(document.h)}")
-        self.x_query.set_value(f"x = {number(result.x_query)}")
-        self.sample.set_value(result.labels[result.key], result.labels[result.key].position)
-
-    def _offer_samples(self) -> None:
-        """Fill the list of samples: all of few, those near the query of many."""
-        result = self._feed.result
-        if result is not None and result.kind == "regression":
-            self.sample.set_options([(label.position, f"{label.position}  {label.text}") for label in result.labels])
-
     def _on_session_scene_changed(self) -> None:
         head = self.session.kind == "head"
         self.scene.set_current(self.session.kind)
         for widget in self._head_only:
             widget.setVisible(head)
-        for widget in self._regression_only:
-            widget.setVisible(not head)
+        self.regression.set_visible(not head)
         self._left.setCurrentIndex(0 if head else 1)
         self._right.setCurrentIndex(0 if head else 1)
         self._fit_right()
@@ -262,9 +214,6 @@ class PromptBar(QWidget):
         self.undo.set_available("" if self.session.undo_stack.canUndo() else "nothing to undo")
         self.back.set_available("" if back else "no selection before this one")
         self.forward.set_available("" if forward else "this is the latest selection")
-        document = self.session.document
-        self.samples.set_options(_sample_options(document.samples))
-        self.samples.set_current(document.samples.name)
 
     # --- what the user does --------------------------------------------------------------------------------------
 
@@ -277,7 +226,7 @@ class PromptBar(QWidget):
         self.compact = compact
         self.scene.set_options(SCENES[compact])
         self.model.set_compact(compact)
-        for pill in (self.head, self.query, self.key, self.target, self.foil, self.x_query, self.sample):
+        for pill in (self.head, self.query, self.key, self.target, self.foil, *self.regression.pills[2:]):
             pill.set_compact(compact)
         self.predictions.set_compact(compact)
         self._fit_right()
@@ -288,12 +237,6 @@ class PromptBar(QWidget):
     def _fit_right(self) -> None:
         head = self.session.kind == "head"
         self._predicted.setFixedWidth(PREDICTIONS_WIDTH[self.compact] if head else PREDICTS_WIDTH)
-
-    def _on_samples_changed(self, name: Any) -> None:
-        chosen = next((samples for samples in BUILT_IN if samples.name == name), None)
-        if chosen is not None:
-            self.session.set_samples(chosen, text="choose samples")
-            self.session.select_sample(None)
 
     def _on_chip_remove_requested(self, index: int) -> None:
         if self.session.kind == "head":
@@ -325,45 +268,6 @@ class PromptBar(QWidget):
         except KavError as error:
             self.session.problemRaised.emit(error)
 
-    def _on_bandwidth_typed(self, text: str) -> None:
-        try:
-            self.session.set_h(checked_bandwidth(_typed(text, "bandwidth h")))
-        except KavError as error:
-            self.session.problemRaised.emit(error)
-
-    def _on_x_query_typed(self, text: str) -> None:
-        try:
-            self.session.set_x_query(_typed(text, "query x"))
-        except KavError as error:
-            self.session.problemRaised.emit(error)
-
-    def _on_rug_query_moved(self, x: float) -> None:
-        self.session.set_x_query(x, merge="query")
-
-    def _on_rug_key_requested(self, entry: int) -> None:
-        result = self._feed.result
-        if result is not None and entry < len(result.labels):
-            self.session.select_sample(result.labels[entry].position)
-
-    def _on_rug_place_requested(self, x: float) -> None:
-        self.session.select_sample(int(np.argmin(np.abs(self.session.document.samples.x - x))))
-
-
-def _typed(text: str, what: str) -> float:
-    value = parse_number(text.removeprefix("x =").removeprefix("h ="))
-    if value is None:
-        raise KavError(f"{what} must be a number, got {text!r}", "write it like 0.45")
-    return value
-
 
 def _row_text(label: Label) -> str:
     return f"{label.position}  {'…' if label.joined else ''}{label.text}"
-
-
-def _sample_options(current: Any = None) -> list[tuple[object, str]]:
-    sets = list(BUILT_IN)
-    if current is not None and current.name not in {samples.name for samples in sets}:
-        sets.insert(0, current)
-    if current is not None:
-        sets = [current if samples.name == current.name else samples for samples in sets]
-    return [(samples.name, samples.title) for samples in sets]

@@ -19,6 +19,7 @@ from . import theme
 from .actions import build_menus
 from .commands import Commands
 from .engine import Engine
+from .importing import Importing
 from .notice import Notice
 from .open_menus import OpenMenus
 from .opening import Opening
@@ -27,6 +28,7 @@ from .panel import Panel
 from .panels import PANELS
 from .prompt_bar import PromptBar
 from .recent import Recent
+from .sample_sets import SampleSets
 from .session import Session
 from .status import StatusLine
 
@@ -66,6 +68,8 @@ class Window(QMainWindow):
         self.opening = Opening(session, Recent(settings), self)
         self._sizes: dict[str, tuple[int, int]] = {}
         session.sceneChanged.connect(self._keep_sizes)  # before the cards exchange their controls
+        self.sets = SampleSets(session, self)
+        self.importing = Importing(session, self.sets, self)
         self.commands = Commands(self)
         self._build_top()
         self.panels: dict[str, Panel] = {}
@@ -75,7 +79,7 @@ class Window(QMainWindow):
         self.status = StatusLine(session, self)
         self.setStatusBar(self.status)
         self.notice = Notice(self)
-        self.opening_view = OpeningView(self, session, self.opening, notice=self.notice)
+        self.opening_view = OpeningView(self, session, self.opening, notice=self.notice, importing=self.importing)
         session.sceneChanged.connect(self._give_sizes_back)  # after they did
         for signal in (session.sceneChanged, session.editsChanged, session.modelChanged, session.samplesChanged):
             signal.connect(self._update_title)
@@ -99,7 +103,7 @@ class Window(QMainWindow):
         self.menu_bar = bar
         file, model = (bar.findChild(QMenu, f"menu.{name}") for name in ("file", "model"))
         self.open_menus = OpenMenus(self.session, self.opening, file, model)
-        self.prompt_bar = PromptBar(self.session, top)
+        self.prompt_bar = PromptBar(self.session, self.sets, top)
         self.prompt_bar.undoRequested.connect(self.session.undo_stack.undo)
         self.prompt_bar.model.modelRequested.connect(self.opening.open)
         self.opening.placesChanged.connect(self._on_opening_places_changed)
