@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from html import escape
+
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QLabel, QStatusBar, QWidget
 
@@ -28,6 +30,7 @@ class StatusLine(QStatusBar):
         self.setFixedHeight(26)
         self._session = session
         self._timed: dict[str, tuple[str, float]] = {}
+        self._said: tuple[str, str, str] | None = None  # prompt, scene, sentence
         self._hint = QLabel(self)
         self._hint.setObjectName("status.hint")
         self._facts = QLabel(self)
@@ -51,10 +54,16 @@ class StatusLine(QStatusBar):
             self._timed["regression"] = ("fit", value[2])  # type: ignore[index]
         self.update_facts()
 
+    def say(self, sentence: str) -> None:
+        """Show a sentence in the place of the hint, until the prompt or the scene is another one."""
+        self._said = (self._session.prompt, self._session.kind, sentence)
+        self.update_facts()
+
     def update_facts(self) -> None:
         """Show the present size, time and device."""
         session = self._session
-        self._hint.setText(HINTS[session.kind])
+        said = self._said is not None and self._said[:2] == (session.prompt, session.kind)
+        self._hint.setText(escape(self._said[2]) if said else HINTS[session.kind])
         facts = []
         if session.kind == "regression":
             facts.append(f"{len(session.document.samples.x):,} samples")

@@ -19,6 +19,7 @@ from . import theme
 from .actions import build_menus
 from .commands import Commands
 from .engine import Engine
+from .examples_menu import ExamplesMenu
 from .importing import Importing
 from .notice import Notice
 from .open_menus import OpenMenus
@@ -78,6 +79,7 @@ class Window(QMainWindow):
             self._add_panel(panel_class(session, self))
         self.status = StatusLine(session, self)
         self.setStatusBar(self.status)
+        self.examples.shown.connect(self.status.say)
         self.notice = Notice(self)
         self.opening_view = OpeningView(self, session, self.opening, notice=self.notice, importing=self.importing)
         session.sceneChanged.connect(self._give_sizes_back)  # after they did
@@ -103,6 +105,7 @@ class Window(QMainWindow):
         self.menu_bar = bar
         file, model = (bar.findChild(QMenu, f"menu.{name}") for name in ("file", "model"))
         self.open_menus = OpenMenus(self.session, self.opening, file, model)
+        self.examples = ExamplesMenu(self.session, self.opening, bar)
         self.prompt_bar = PromptBar(self.session, self.sets, top)
         self.prompt_bar.undoRequested.connect(self.session.undo_stack.undo)
         self.prompt_bar.model.modelRequested.connect(self.opening.open)

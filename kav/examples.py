@@ -1,0 +1,80 @@
+"""Prompts for the bundled model that each make one point, and where to look to see it.
+
+Data only. The window offers them in a menu; the tests run every one on the shipped model and check that it still makes
+its point.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Example:
+    """A prompt, the selection to start from, and what it shows.
+
+    Parameters
+    ----------
+    title : str
+        As the menu prints it.
+    prompt : str
+    layer, head : int
+    query : int
+        Position; negative ones count from the end.
+    target : str
+        Label of the target token; `Model.find_token` knows its id.
+    foil : str
+        Label of a second token to compare with; "" = none.
+    look : str
+        One sentence: what to look at.
+    """
+
+    title: str
+    prompt: str
+    layer: int
+    head: int
+    query: int
+    target: str
+    look: str
+    foil: str = ""
+
+
+NAME = Example(
+    title="A name comes back",
+    prompt="Captain Harville bought a house from Thomas Pharaoh. He paid Thomas",
+    layer=1,
+    head=1,
+    query=-1,
+    target="Pharaoh",
+    look="No English text says Thomas Pharaoh: the head finds the earlier Thomas and reads the word after it.",
+)
+LIST = Example(
+    title="A list is repeated",
+    prompt="river Pharaoh garden Emma silver carriage Jerusalem river Pharaoh garden Emma",
+    layer=1,
+    head=0,
+    query=-1,
+    target="silver",
+    look="In the second list every word looks at the word after its first copy: a diagonal beside the main one.",
+)
+NO_EFFECT = Example(
+    title="A large weight without effect",
+    prompt="On Monday it rained. On Tuesday it snowed. On",
+    layer=1,
+    head=2,
+    query=-1,
+    target="T",
+    look="Most of the weight lies on one token, yet removing the head hardly moves the prediction: see dose.",
+)
+WRONG = Example(
+    title="The head is wrong",
+    prompt="Mary lives in Egypt and Peter lives in Rome. Peter lives in",
+    layer=1,
+    head=1,
+    query=-1,
+    target="Rome",
+    look="Peter lives in Rome, but the head matches only the last word, finds the first one like it, and says Egypt.",
+    foil="Egypt",
+)
+EXAMPLES = (NAME, LIST, NO_EFFECT, WRONG)
+"""In the order of the menu."""
