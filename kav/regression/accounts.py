@@ -179,24 +179,26 @@ def _on_grid(prepared: Prepared, asked: Asked, level: int, spectra: Spectra) -> 
     thin = ((S > _THIN) | faint)[inner]
     n_filled = cells.levels[level][0, 0]
     places = _places_of(cells.starts, level, np.flatnonzero(thin & (n_filled > 0.5)))
-    rough = _rough(prepared, asked, at[inner], cells.width_of(level)) & ~thin
-    one_by_one = _places_of(cells.starts, level, np.flatnonzero(rough & (n_filled > 0.5)))
+    rough, one_by_one = np.zeros(thin.shape, dtype=bool), places[:0]
+    if asked.kernel.log_K is None:
+        rough = _rough(prepared, asked, at[inner], cells.width_of(level)) & ~thin
+        one_by_one = _places_of(cells.starts, level, np.flatnonzero(rough & (n_filled > 0.5)))
     n_closed = float(prepared.ordered.n - places.size - one_by_one.size)
     S, f = np.where(held, np.minimum(S, 0.9), 0.0), np.where(held, f, 0.0)
     ones, y, y_y = spectra.sample_sums(level, ~(thin | rough) | (n_filled < 0.5))
     sums_of = [ones @ S]
     for v in (np.ones(at.size), (1 - S) ** -2.0):
         sums_of += [y_y @ v - 2 * (y @ (v * f)) + ones @ (v * f * f), n_closed]
-    one = prepared.sums(prepared.ordered.x[one_by_one], asked)
     total = np.asarray(sums_of) + _by_pairs(prepared, asked, places)
+    if not one_by_one.size:
+        return np.asarray(total)
+    one = prepared.sums(prepared.ordered.x[one_by_one], asked)
     return np.asarray(total + _at_samples(prepared, asked, one, one_by_one))
 
 
 def _rough(prepared: Prepared, asked: Asked, at: np.ndarray, width: float) -> np.ndarray:
     """Cells on which S_ii and f are not smooth: for exp(x_query x / h^2) those near 0, where the weights turn over,
     and those at an end, which has all the weight."""
-    if asked.kernel.log_K is not None:
-        return np.zeros(at.shape, dtype=bool)
     turn = asked.h * (asked.h / np.maximum(np.abs(at + asked.low), 1e-300))
     at_an_end = np.minimum(at, prepared.ordered.span - at) < _END * turn + 2 * width  # where S_ii is not 0 yet
     smooth = np.where(at_an_end, np.minimum(turn, asked.h), 0.5 * np.abs(at + asked.low))
@@ -205,6 +207,8 @@ def _rough(prepared: Prepared, asked: Asked, at: np.ndarray, width: float) -> np
 
 def _places_of(starts: np.ndarray, level: int, chosen: np.ndarray) -> np.ndarray:
     """Places of the samples in some cells of a level, ascending."""
+    if not chosen.size:
+        return chosen
     first, last = starts[chosen << level], starts[np.minimum((chosen + 1) << level, starts.size - 1)]
     counts = last - first
     within = np.arange(int(counts.sum()))

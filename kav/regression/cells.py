@@ -58,7 +58,7 @@ def bottom_level(ordered: Ordered, starts: np.ndarray, width: float, *, n_moment
     x, y = ordered.x, ordered.y
     counts, n_cells = np.diff(starts), starts.size - 1
     M = np.zeros((3, n_moments, n_cells))
-    step = max(1, n_cells // max(1, x.size // 65_536))  # cells at a time: their samples stay in the cache
+    step = max(1, n_cells // max(1, x.size // 15_000))  # cells at a time, for small arrays
     for first in range(0, n_cells, step):
         cells = slice(first, min(first + step, n_cells))
         filled = first + np.flatnonzero(counts[cells])

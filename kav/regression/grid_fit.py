@@ -20,7 +20,8 @@ from kav.regression.window import Asked, direct_sums
 
 _TERMS = 4
 _FINEST = 1 / 12
-_BLOCK = 32_768
+_BLOCK = 15_000
+"""Samples at a time: below 128 kB an array is reused from the heap, above it is mapped and cleared anew."""
 _MOST_CELLS = 1 << 20
 _MOST_ONCE = 1 << 16
 

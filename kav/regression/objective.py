@@ -8,14 +8,14 @@ a parabola in c, so three numbers draw it: where its minimum is (the fit), how d
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
-from kav.regression.extras import with_extras
+from kav.regression.extras import CANCELLED
 from kav.regression.kernels import Kernel
 from kav.regression.prepared import Prepared
-from kav.regression.window import Asked, Sums, direct_sums
+from kav.regression.window import windows
 
 UNDEFINED = "undefined: no observation has positive weight"
 
@@ -71,26 +71,24 @@ def objective(prepared: Prepared, x_query: float, h: float, kernel: str = "gauss
     ----------
     Wand and Jones 1995, Kernel Smoothing, section 5.2, with a polynomial of degree 0.
     """
-    asked = prepared.asked(h, kernel)
-    q = prepared.coordinate(np.asarray([x_query]))
-    once = _pairs(prepared, q, asked, 1)
-    if not once.mass[0] > 0:
+    asked, ordered = prepared.asked(h, kernel), prepared.ordered
+    at = np.asarray([x_query])
+    first, last = (int(end[0]) for end in windows(ordered, prepared.coordinate(at), asked))
+    x = np.concatenate([ordered.x[first:last], prepared.extras.x]) + ordered.low
+    y = np.concatenate([ordered.y[first:last], prepared.extras.y])
+    scale = np.concatenate([np.ones(last - first), prepared.extras.weight])
+    log_K = prepared.log_kernel(at, x, h, kernel)[0]
+    top = float(np.max(log_K, initial=-math.inf, where=scale != 0))
+    weight = scale * np.exp(log_K - top) if top > -math.inf else np.zeros(0)
+    total = float(weight.sum())
+    if not total > CANCELLED * float(np.abs(weight).sum()):
         return Objective(math.nan, math.nan, 0.0, -math.inf, math.nan)
-    ordered = prepared.ordered
-    mean = float(once.moment[0] / once.mass[0])
-    square = float(_pairs(prepared, q, asked, 2).moment[0] / once.mass[0])
-    spread = ordered.scale * math.sqrt(max(square - mean * mean, 0.0))
-    log_mass = float(np.log(once.mass[0]) + once.log_scale[0]) + _log_peak(asked.kernel)
+    mean = float(weight @ y) / total
+    away = y - mean
+    spread = ordered.scale * math.sqrt(max(float(weight @ (away * away)) / total, 0.0))
+    log_mass = math.log(total) + top + _log_peak(asked.kernel)
     mass = math.exp(min(log_mass, 700.0))
     return Objective(float(ordered.shown(np.asarray(mean))), mass * spread * spread, mass, log_mass, spread)
-
-
-def _pairs(prepared: Prepared, q: np.ndarray, asked: Asked, power: int) -> Sums:
-    """Mass and ``sum K y^power``: one query, every sample within reach."""
-    ordered, extras = prepared.ordered, prepared.extras
-    ordered = ordered if power == 1 else replace(ordered, y=ordered.y**2)
-    extras = extras if power == 1 else replace(extras, y=extras.y**2)
-    return with_extras(direct_sums(ordered, q, asked), extras, q, asked)
 
 
 def _log_peak(kernel: Kernel) -> float:

@@ -9,6 +9,7 @@ import numpy as np
 
 from kav.arrays import to_host
 from kav.errors import KavError
+from kav.regression.dialect import number
 from kav.regression.fit import float64_arrays
 from kav.regression.kernels import kernel_named
 
@@ -72,3 +73,35 @@ def search_range(x: np.ndarray, kernel: str) -> tuple[float, float]:
     if kernel_named(kernel).log_K is None:  # the kernel depends on products of x, not on differences
         top = max(top, 4 * float(np.max(np.abs(values))))
     return min(float(np.median(gaps)) / 4, top / 20), top
+
+
+def bandwidth_limits(x: np.ndarray) -> tuple[float, float]:
+    """Return the smallest and largest bandwidth that are of use: 1e-9 and 1,000 ranges of x.
+
+    Below, every fit is its nearest sample; above, their mean. Without a range its size counts, or 1.
+    """
+    values = x[np.isfinite(x)]
+    span = float(np.ptp(values)) if values.size else 0.0
+    if span == 0:
+        span = float(np.max(np.abs(values), initial=0.0)) or 1.0
+    return 1e-9 * span, 1e3 * span
+
+
+def typed_bandwidth(typed: str | float, x: np.ndarray) -> float:
+    """Return a bandwidth as someone typed it, with a decimal point or comma.
+
+    Raises
+    ------
+    KavError
+        If it is no number, or outside `bandwidth_limits`.
+    """
+    low, high = bandwidth_limits(x)
+    text = str(typed).strip()
+    value = number(text, "," if "," in text and "." not in text else ".")
+    if value is None or (math.isnan(value) and text.lower() != "nan"):
+        raise KavError(f"bandwidth h must be a number > 0, got {text!r}")
+    if not value > 0 or not math.isfinite(value):
+        raise KavError(f"bandwidth h must be > 0 and finite, got {value:g}")
+    if not low <= value <= high:
+        raise KavError(f"bandwidth h must be between {low:.3g} and {high:.3g} for these samples, got {value:g}")
+    return value

@@ -28,7 +28,7 @@ DROPPED = 1e-9
 """Share of a query's weight beyond the reach."""
 _FINE = 0.5
 """Largest ``reach rho / 2``, the argument of the series."""
-_CELLS = 32_768
+_CELLS = 15_000
 
 
 @dataclass(frozen=True)

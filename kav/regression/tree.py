@@ -61,7 +61,7 @@ def build_tree(ordered: Ordered, degrees: tuple[int, int]) -> Tree:
     centre = np.full(n_full, float(ordered.x[-1]))
     first, last = np.arange(n_leaves) * LEAF, np.minimum(np.arange(1, n_leaves + 1) * LEAF, n)
     centre[:n_leaves] = 0.5 * (ordered.x[first] + ordered.x[last - 1])
-    step = 4096  # leaves at a time: the powers of their samples stay in the cache
+    step = 15_000 // LEAF  # leaves at a time: the powers of their samples stay in the cache and on the heap
     for start in range(0, n_leaves, step):
         leaves = slice(start, min(start + step, n_leaves))
         _leaf_moments(ordered, leaves, centre, unit=unit, ones=ones, responses=responses)

@@ -20,7 +20,8 @@ from kav.regression.polynomial import bump
 
 DROPPED = 1e-17
 """Share of a query's weight that a window may leave out: below rounding."""
-_CELLS = 24_576
+_CELLS = 15_000
+"""Cells of a matrix: below 128 kB an array is reused from the heap, above it is mapped and cleared anew."""
 
 
 @dataclass(frozen=True)

@@ -138,12 +138,28 @@ def table(result: Result) -> dict[str, Any]:
     if result.before is not None:
         columns |= {f"{x}_before": result.before.x, f"{y}_before": result.before.y}
         columns |= {"weight_before": result.before.weight}
-    return columns | {
-        "query_at": np.array([result.query_at]),
-        "f": np.array([result.f]),
-        "curve_at": result.curve_at,
-        "curve_f": result.curve_f,
-    }
+    return (
+        columns
+        | {
+            "query_at": np.array([result.query_at]),
+            "f": np.array([result.f]),
+            "curve_at": result.curve_at,
+            "curve_f": result.curve_f,
+        }
+        | _regression_columns(result)
+    )
+
+
+def _regression_columns(result: Result) -> dict[str, Any]:
+    """What only the regression scene has: band, baseline, leave-one-out error over bandwidths."""
+    columns: dict[str, Any] = {}
+    if result.ci_low is not None and result.ci_high is not None:
+        columns |= {"ci_low": result.ci_low, "ci_high": result.ci_high}
+    if result.baseline is not None:
+        columns |= {"baseline": result.baseline[2]}
+    if result.loo is not None:
+        columns |= {"loo_bandwidth": result.loo.h, "loo_error": result.loo.error}
+    return columns
 
 
 def python(spec: Spec) -> str:

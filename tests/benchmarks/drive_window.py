@@ -19,6 +19,12 @@ def seconds_since_start() -> float:
         return float(uptime.read().split()[0]) - ticks / os.sysconf("SC_CLK_TCK")
 
 
+def memory():
+    """Return the resident memory of this process in MB."""
+    with open("/proc/self/statm", encoding="ascii") as statm:
+        return int(statm.read().split()[1]) * os.sysconf("SC_PAGE_SIZE") / 2**20
+
+
 def build(prompt=None, kind="head", n=200):
     from PySide6.QtWidgets import QApplication
 
@@ -52,7 +58,7 @@ def live(window):
 def start():
     from PySide6.QtCore import QEvent, QObject, QTimer
 
-    app, session, window = build()
+    app, _, window = build()
     found = {}
 
     class FirstPaint(QObject):
@@ -72,7 +78,7 @@ def start():
     watcher = FirstPaint()
     window.installEventFilter(watcher)
     window.show()
-    QTimer.singleShot(0, lambda: session.open_model("bundled"))
+    QTimer.singleShot(0, lambda: window.opening.open("bundled"))
     timer = QTimer(interval=5)
     timer.timeout.connect(look)
     timer.start()
@@ -93,19 +99,21 @@ def grip(window, what):
     return plot.viewport(), handle.x, handle.y
 
 
-def drag(what, prompt):
+def drag(what, prompt, n=200):
     import numpy as np
     from PySide6.QtCore import QPointF, Qt, QTimer
     from PySide6.QtGui import QMouseEvent
     from PySide6.QtWidgets import QApplication
 
     kind = "regression" if what in ("sample", "query", "bandwidth") else "head"
-    app, session, window = build(prompt, kind)
+    app, session, window = build(prompt, kind, n)
+    samples_mb = 16 * n / 2**20
     window.show()
-    session.open_model("bundled")
-    deadline = time.perf_counter() + 30
+    window.opening.open("bundled")
+    deadline = time.perf_counter() + 60
     while not live(window) and time.perf_counter() < deadline:
         app.processEvents()
+    at_rest = memory()
     name = "dose" if what == "dose" else "fit"
     viewport, x, y = grip(window, what)
     draws, gaps, state = [], [], {"i": 0, "began": None, "last": None}
@@ -142,6 +150,7 @@ def drag(what, prompt):
     app.exec()
     cpu = time.process_time() - cpu
     changed = session.document != before[0]
+    extra = memory() - at_rest
     window.close()
     if not changed:
         raise SystemExit(f"the drag of {what} did not reach the session")
@@ -152,9 +161,11 @@ def drag(what, prompt):
         "cpu_ms_per_update": 1000 * cpu / max(len(draws), 1),
         "gap_p99_ms": float(np.quantile(waits, 0.99)),
         "gap_max_ms": float(waits[-1]),
+        "extra_mb": extra,
+        "samples_mb": samples_mb,
     }
 
 
 if __name__ == "__main__":
-    answer = start() if sys.argv[1] == "start" else drag(sys.argv[2], sys.argv[3])
+    answer = start() if sys.argv[1] == "start" else drag(sys.argv[2], sys.argv[3], *map(int, sys.argv[4:]))
     sys.stdout.write(json.dumps(answer) + "\n")

@@ -1,9 +1,9 @@
 """Kernel regression against other programs, in one run.
 
 ``KAV_PEERS_PYTHON`` names a Python that has statsmodels, scikit-learn, scipy and KDEpy; R is used where ``Rscript``
-with KernSmooth is found. What is not there is left out. Ratios are least time over least time on the same data: x uniform
-on [0, 10], sorted, bandwidth 0.2, 1,000 queries. "prepared" means that the samples were sorted and their moments taken
-before, as they are at every drag.
+with KernSmooth is found. What is not there is left out. Ratios are least time over least time on the same data: x
+uniform on [0, 10], sorted, bandwidth 0.2, 1,000 queries. "prepared" means that the samples were sorted and their
+moments taken before, as they are at every drag.
 """
 
 import importlib.util

@@ -40,6 +40,15 @@ def test_a_drag_is_painted_often(what, report):
     report(f"drag of {what}, {size}: event loop gap max", found["gap_max_ms"], "ms")
 
 
+@pytest.mark.parametrize("what", ["sample", "query", "bandwidth"])
+def test_a_million_samples_stay_live(what, report):
+    found = drive("drag", what, LONG_PROMPT, "1000000")
+    report(f"drag of {what}, n = 1,000,000: painted updates", found["updates_per_second"], "/s")
+    report(f"drag of {what}, n = 1,000,000: event loop gap p99", found["gap_p99_ms"], "ms")
+    report(f"drag of {what}, n = 1,000,000: event loop gap max", found["gap_max_ms"], "ms")
+    report(f"drag of {what}, n = 1,000,000: more memory than at rest", found["extra_mb"], "MB")
+
+
 def test_start_to_first_paint(report):
     runs = [drive("start") for _ in range(3)]
     best = min(runs, key=lambda run: run["first_paint_s"])

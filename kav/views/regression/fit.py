@@ -36,7 +36,8 @@ def compute(spec: Spec, task: Task, last: Result | None = None) -> Result:
     x_range = nice_range(np.asarray([low, high, now.scene.x_query]))
     y_range = nice_range(np.asarray([y_low, y_high]))
     places = np.linspace(*x_range, N_CURVE)
-    f, norm = now.curve(places)
+    f, norm = now.curve(np.append(places, now.scene.x_query))
+    f, norm, norm_there = f[:-1], norm[:-1], float(norm[-1])
     task.report(0.5)
     spread = now.spread()
     margin = Z * spread.sigma * norm
@@ -64,7 +65,7 @@ def compute(spec: Spec, task: Task, last: Result | None = None) -> Result:
         x_title="x →",
         y_title=(Piece("↑ response y"),),
         f_text="f is undefined" if math.isnan(now.f) else f"f = {now.y_text(now.f)}",
-        rows=_rows(now, spread.dof, weights=spec.weights),
+        rows=_rows(now, spread.dof, norm_there, weights=spec.weights),
         before=None if was_ is None else _observations(was_, spec.weights),
         before_f=None if was_ is None else was_.f,
         kernel=now.kernel.name,
@@ -183,7 +184,7 @@ def effective_text(effective: float) -> str:
     return f"{effective:.1f}" if effective < 1000 else f"{effective:,.0f}"
 
 
-def _rows(now: AtQuery, dof: float, *, weights: str) -> tuple[Row, ...]:
+def _rows(now: AtQuery, dof: float, norm: float, *, weights: str) -> tuple[Row, ...]:
     """The correspondence table: it is the picture's legend."""
     kernel = now.kernel
     top = (
@@ -192,7 +193,7 @@ def _rows(now: AtQuery, dof: float, *, weights: str) -> tuple[Row, ...]:
         Row("curve", "curve", "f as it moves", "", f"grey: ± {Z} s.e."),
     )
     f = Row("prediction", "direct", "prediction f", now.y_text(now.f), "Σ weight × response", "direct")
-    effective = 0.0 if math.isnan(now.f) else 1 / now.norm() ** 2
+    effective = 0.0 if math.isnan(now.f) else 1 / norm**2
     last = Row("effective", "", "effective samples", effective_text(effective), f"degrees of freedom {dof:.1f}")
     i = now.place
     raw = weights == "raw"

@@ -1,12 +1,13 @@
 """The smoother matrix of many samples: neighbours in x share a column, and rows are thinned out.
 
-With windows of few samples every weight is taken and added to its column. With many, each column is eight bins of
-neighbours: a bin's weight is that of its mean x times its count, whose relative error is a 24th of (bin width / h)^2,
-and there are then more than 20 bins in every window. Rows are scaled to sum to 1, as the whole matrix does.
+With windows of few samples every weight is taken and added to its column. With many, each column is up to eight bins of
+neighbours: a bin's weight is that of its mean x times its count, whose relative error is a 24th of (bin width / h)^2.
+There are as many bins as make that about 2e-4 where samples are evenly spread. Rows are scaled to sum to 1.
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,7 +17,8 @@ from kav.views.regression.at_query import AtQuery
 
 MOST = 400
 """Columns, and rows besides the query's."""
-_BINS = 8
+_MOST_BINS = 8
+_BINS_WITHIN_H = 16
 _PAIRS = 3_000_000
 
 
@@ -77,10 +79,11 @@ def columns_of(now: AtQuery) -> Columns:
         order = np.arange(ordered.n) if ordered.order is None else ordered.order
         rank = np.argsort(extras.x)
         at = np.searchsorted(ordered.x, extras.x[rank])
+        x, y = ordered.x, ordered.y
         if extras.n:
             order = np.insert(order, at, extras.sample[rank])
-        x = np.insert(ordered.x, at, extras.x[rank]) + ordered.low
-        y = ordered.shown(np.insert(ordered.y, at, extras.y[rank]))
+            x, y = np.insert(x, at, extras.x[rank]), np.insert(y, at, extras.y[rank])
+        x, y = x + ordered.low, ordered.shown(y)
     starts = np.arange(n) if n <= MOST else np.arange(MOST) * n // MOST
     return Columns(x, y, order, starts)
 
@@ -103,14 +106,17 @@ _Sums = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
 
 
 def _binned(now: AtQuery, places: np.ndarray, columns: Columns) -> _Sums:
-    n_bins = columns.starts.size * _BINS
+    per_column = int(
+        np.clip(math.ceil(_BINS_WITHIN_H * (columns.x[-1] - columns.x[0]) / now.scene.h / MOST), 1, _MOST_BINS)
+    )
+    n_bins = columns.starts.size * per_column
     starts = np.arange(n_bins) * columns.x.size // n_bins
     count = np.diff(np.append(starts, columns.x.size))
     x, y = (np.add.reduceat(values, starts) / count for values in (columns.x, columns.y))
     log_K = now.prepared.log_kernel(places, x, now.scene.h, now.kernel.name)  # (n_rows, n_bins)
     top = log_K.max(axis=1)
     top = np.where(top > -np.inf, top, 0.0)
-    by_column = np.arange(0, n_bins, _BINS)
+    by_column = np.arange(0, n_bins, per_column)
     K = np.exp(log_K - top[:, None]) * count
     sums = np.add.reduceat(K, by_column, axis=1), np.add.reduceat(K * y, by_column, axis=1)
     return np.maximum.reduceat(log_K, by_column, axis=1), *sums, top

@@ -14,7 +14,7 @@ from kav.errors import KavError
 from kav.regression.bandwidth import leave_one_out, loo_score, minimise_loo, select_bandwidth
 from kav.regression.fit import fit, smoother_matrix
 from kav.regression.kernels import KERNELS
-from kav.regression.rules import rule_of_thumb
+from kav.regression.rules import bandwidth_limits, rule_of_thumb, typed_bandwidth
 from kav.regression.samples import sine
 
 REFERENCE = Path(__file__).parents[2] / "data" / "regression" / "statsmodels.npz"
@@ -130,3 +130,16 @@ def test_rules_of_thumb_scale_with_x_and_with_the_kernel():
     assert rule_of_thumb(x, "epanechnikov") / rule_of_thumb(x) == pytest.approx(2.2138, rel=1e-3)
     with pytest.raises(KavError, match="rule must be silverman or scott"):
         rule_of_thumb(x, rule="best")
+
+
+@pytest.mark.parametrize("typed", ["-0.02", "0", "nan", "inf", "wide", "", "1e-12", "1e9", "1,5,5", "0x1"])
+def test_typed_bandwidth_outside_its_range_is_refused_in_a_sentence(typed):
+    """Case 29: a search elsewhere returned a tiny negative number; nothing <= 0 gets in, or is found."""
+    with pytest.raises(KavError, match="bandwidth h must be "):
+        typed_bandwidth(typed, sine().x)
+
+
+def test_typed_bandwidth_is_read_with_point_or_comma():
+    assert typed_bandwidth(" 0.45 ", sine().x) == typed_bandwidth("0,45", sine().x) == 0.45
+    assert bandwidth_limits(np.asarray([3.0, 3.0])) == pytest.approx((3e-9, 3e3))
+    assert bandwidth_limits(np.zeros(0)) == (1e-9, 1e3)
