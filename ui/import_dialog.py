@@ -20,11 +20,11 @@ from .widgets.button import Button, Check
 from .widgets.card import Caption
 from .widgets.combo import Combo
 
-DELIMITERS = ((",", "comma ,"), (";", "semicolon ;"), ("\t", "tab"), ("|", "bar |"), (" ", "blanks"))
-DECIMALS = ((".", "point 0.5"), (",", "comma 0,5"))
+DELIMITERS = ((",", "comma"), (";", "semicolon"), ("\t", "tab"), ("|", "bar"), (" ", "blanks"))
+DECIMALS = ((".", "point"), (",", "comma"))
 ENCODINGS = (("utf-8", "UTF-8"), ("utf-16", "UTF-16"), ("cp1252", "Windows-1252"))
 ROW_NUMBER = -1
-SIZE = (620, 430)
+SIZE = (720, 430)
 MOST_COLUMNS = 40  # in the preview
 
 
@@ -60,9 +60,15 @@ class ImportDialog(QDialog):
         self.show_progress("Reading …")
 
     def _build_controls(self, of_file: bool) -> None:
-        self.delimiter = Combo(DELIMITERS, self, name="import.delimiter", label="delimiter", tip="Between two cells")
-        self.decimal = Combo(DECIMALS, self, name="import.decimal", label="decimal mark", tip="Before the decimals")
-        self.encoding = Combo(ENCODINGS, self, name="import.encoding", label="encoding", tip="How letters are written")
+        self.delimiter = Combo(
+            DELIMITERS, self, width=108, name="import.delimiter", label="delimiter", tip="Between two cells"
+        )
+        self.decimal = Combo(
+            DECIMALS, self, width=88, name="import.decimal", label="decimal mark", tip="Before the decimals"
+        )
+        self.encoding = Combo(
+            ENCODINGS, self, width=128, name="import.encoding", label="encoding", tip="How letters are written"
+        )
         self.header = Check("names in the first row", self, name="import.header", tip="Or values, from there on")
         self.x = Combo(parent=self, name="import.x", label="x", tip="The column of x")
         self.y = Combo(parent=self, name="import.y", label="y", tip="The column of the response y")

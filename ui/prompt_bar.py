@@ -47,7 +47,7 @@ class PromptBar(QWidget):
         super().__init__(parent)
         self.setObjectName("prompt.bar")
         self.session = session
-        self.regression = RegressionBar(session, sets, self)
+        self._sets = sets
         self.compact = False
         self._build_first_row()
         self._build_second_row()
@@ -80,6 +80,7 @@ class PromptBar(QWidget):
             "Target", self, role="target", name="prompt.target", tip="the token whose logit is explained"
         )
         self.foil = Pill("minus", self, name="prompt.foil", tip="a token whose logit is subtracted")
+        self.regression = RegressionBar(self.session, self._sets, self)
         self.undo = IconButton("undo", "undo the last edit or drag (Ctrl+Z)", self, name="prompt.undo")
         self.back = IconButton("back", "back to the selection before (Alt+Left)", self, name="prompt.back")
         self.forward = IconButton("forward", "forward again (Alt+Right)", self, name="prompt.forward")
@@ -106,7 +107,6 @@ class PromptBar(QWidget):
         for stack, widgets in ((self._left, (self.prompt, rug)), (self._right, (self.predictions, predicts))):
             for widget in widgets:
                 stack.addWidget(widget)
-        self._right.setAlignment(predicts, Qt.AlignmentFlag.AlignBottom)
         self._second = QHBoxLayout()
         self._second.setContentsMargins(11, 0, 11, 0)
         self._second.setSpacing(16)

@@ -286,14 +286,14 @@ class Session(QObject):
         """Add a sample and select it."""
         samples = self.document.samples.added(x, y)
         self._change(replace(self.document, samples=samples), "add sample")
-        self.select_sample(len(samples.x) - 1)
+        self.select_sample(samples.n - 1)
 
     def remove_sample(self, index: int) -> None:
         """Remove a sample; the last one stays, a fit needs one.
 
         A refusal is announced through `problemRaised`.
         """
-        if len(self.document.samples.x) <= 1:
+        if self.document.samples.n <= 1:
             self.problemRaised.emit(KavError("the last sample cannot be removed", "add another one first"))
             return
         self.place = replace(self.place, sample=None)

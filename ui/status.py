@@ -66,7 +66,7 @@ class StatusLine(QStatusBar):
         self._hint.setText(escape(self._said[2]) if said else HINTS[session.kind])
         facts = []
         if session.kind == "regression":
-            facts.append(f"{len(session.document.samples.x):,} samples")
+            facts.append(f"{session.document.samples.n:,} samples")
         elif session.trace is not None:
             facts.append(f"{len(session.trace.tokens.ids)} tokens")
         if session.kind in self._timed:

@@ -9,69 +9,20 @@ Shapes: ``x, y (n,)``, float64, read-only.
 from __future__ import annotations
 
 import math
-import threading
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
 from kav.errors import KavError
 from kav.regression.prepared import Prepared
+from kav.regression.ready import Ready
 
-_MOST_APART = 16
-"""Samples held apart before everything is made ready anew."""
-
-
-class _Ready:
-    """The prepared form of one sample set, made when first asked for; a moved set starts from that of its origin."""
-
-    def __init__(self, origin: _Ready | None = None, moves: dict[int, _Move] | None = None) -> None:
-        self.made: Prepared | None = None
-        self._origin = origin
-        self._moves = moves or {}
-        self._lock = threading.Lock()
-
-    def moved(self, index: int, was: tuple[float, float], to: tuple[float, float]) -> _Ready:
-        """What a set with one sample elsewhere starts from; moves not yet carried out are collected."""
-        if self.made is not None or self._origin is None:
-            return _Ready(self, {index: (was, to)})
-        was = self._moves[index][0] if index in self._moves else was
-        return _Ready(self._origin, {**self._moves, index: (was, to)})
-
-    def get(self, x: np.ndarray, y: np.ndarray) -> Prepared:
-        """Return the prepared samples."""
-        with self._lock:
-            if self.made is None:
-                self.made = self._from_origin() or Prepared.of(x, y)
-                self._origin, self._moves = None, {}
-            return self.made
-
-    def apart(self, x: np.ndarray, y: np.ndarray, places: Mapping[int, tuple[float, float]]) -> Prepared:
-        """Return the prepared samples with some held apart, and keep them so."""
-        made = self.get(x, y)
-        with self._lock:
-            for index, at in places.items():
-                made = made.lifted(index, at=at)
-            self.made = made
-        return made
-
-    def _from_origin(self) -> Prepared | None:
-        origin = self._origin
-        made = None if origin is None else origin.made
-        if origin is None or made is None:
-            return None
-        for index, (was, _) in self._moves.items():
-            made = made.lifted(index, at=was)
-        if made.extras.n > _MOST_APART:
-            return None
-        origin.made = made  # the same samples; so the larger part is shared
-        for index, (was, to) in self._moves.items():
-            made = made.moved(index, *to, was=was)
-        return made
-
-
-_Move = tuple[tuple[float, float], tuple[float, float]]
+_MANY = 1_000
+"""Samples from which a moved set shares the arrays of its root."""
+_MOST_MOVES = 64
+"""Samples elsewhere before the arrays are written anew."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,7 +48,7 @@ class Samples:
     y: np.ndarray
     name: str = "samples"
     skipped: tuple[int, ...] = field(default=())
-    _ready: _Ready = field(default_factory=_Ready, init=False, repr=False)
+    _ready: Ready = field(default_factory=Ready, init=False, repr=False)
 
     def __post_init__(self) -> None:
         x, y = _numbers(self.x, "x"), _numbers(self.y, "y")
@@ -116,6 +67,19 @@ class Samples:
         return int(self.x.size)
 
     @property
+    def root(self) -> Samples:
+        """The set that this one was moved from, itself if from none: what a drag of one among many hardly changes."""
+        return self
+
+    def pair(self, index: int) -> tuple[float, float]:
+        """Return x and y of one sample."""
+        return float(self.x[index]), float(self.y[index])
+
+    def take(self, indices: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return x and y of some samples, both (n_indices,)."""
+        return self.x[indices], self.y[indices]
+
+    @property
     def title(self) -> str:
         """Name and number of samples, with the rows that were set aside."""
         count = f"{self.n} sample" if self.n == 1 else f"{self.n:,} samples"
@@ -125,12 +89,12 @@ class Samples:
     @property
     def prepared(self) -> Prepared:
         """The samples made ready for many queries and bandwidths; kept, and shared with sets moved from this one."""
-        return self._ready.get(self.x, self.y)
+        return self._ready.get(self)
 
     def dosed(self, doses: Mapping[int, float]) -> Prepared:
         """Return the prepared samples with the kernels of some scaled; those stay held apart from then on."""
-        places = {index: (float(self.x[index]), float(self.y[index])) for index in doses}
-        return self._ready.apart(self.x, self.y, places).dosed(doses, places)
+        places = {index: self.pair(index) for index in doses}
+        return self._ready.apart(self, places).dosed(doses, places)
 
     def moved(self, index: int, x: float, y: float) -> Samples:
         """Return the samples with one of them elsewhere.
@@ -141,17 +105,20 @@ class Samples:
             If there is no such sample, or a number is not finite.
         """
         self._check(index)
-        was, to = (float(self.x[index]), float(self.y[index])), _finite(x, y)
-        new_x, new_y = self.x.copy(), self.y.copy()
+        to = _finite(x, y)
+        ready = self._ready.moved(index, self.pair(index), to)
+        if self.n > _MANY and len(self._moves()) < _MOST_MOVES:
+            return _Moved.of(self.root, {**self._moves(), index: to}, ready)
+        new_x, new_y = np.array(self.x), np.array(self.y)
         new_x[index], new_y[index] = to
-        new = object.__new__(Samples)  # checked already: only two numbers are new
-        for name, value in (("x", new_x), ("y", new_y)):
-            value.setflags(write=False)
-            object.__setattr__(new, name, value)
-        for name, kept in (("name", self.name), ("skipped", self.skipped)):
-            object.__setattr__(new, name, kept)
-        object.__setattr__(new, "_ready", self._ready.moved(index, was, to))
-        return new
+        return _bare(Samples, {"x": _frozen(new_x), "y": _frozen(new_y), **self._names(), "_ready": ready})
+
+    def _moves(self) -> dict[int, tuple[float, float]]:
+        """Where samples of the root are now."""
+        return {}
+
+    def _names(self) -> dict[str, Any]:
+        return {"name": self.name, "skipped": self.skipped}
 
     def added(self, x: float, y: float) -> Samples:
         """Return the samples with one more at the end.
@@ -178,6 +145,71 @@ class Samples:
     def _check(self, index: int) -> None:
         if not 0 <= index < self.n:
             raise KavError(f"sample must be one of 0 to {self.n - 1}, got {index}")
+
+
+class _Moved(Samples):
+    """Many samples of which a few are elsewhere: the arrays stay those of the root, so a step of a drag copies nothing.
+
+    ``x`` and ``y`` are made when asked for, and not kept.
+    """
+
+    @classmethod
+    def of(cls, root: Samples, moves: dict[int, tuple[float, float]], ready: Ready) -> _Moved:
+        """Return the root's samples with some at other places."""
+        return _bare(cls, {"_root": root, "_moved": moves, **root._names(), "_ready": ready})
+
+    @property
+    def root(self) -> Samples:
+        root: Samples = self._root  # type: ignore[attr-defined]
+        return root
+
+    def _moves(self) -> dict[int, tuple[float, float]]:
+        moves: dict[int, tuple[float, float]] = self._moved  # type: ignore[attr-defined]
+        return moves
+
+    @property
+    def n(self) -> int:
+        return self.root.n
+
+    def _all(self, axis: int) -> np.ndarray:
+        values = np.array((self.root.x, self.root.y)[axis])
+        for index, place in self._moves().items():
+            values[index] = place[axis]
+        return _frozen(values)
+
+    @property
+    def x(self) -> np.ndarray:
+        return self._all(0)
+
+    @property
+    def y(self) -> np.ndarray:
+        return self._all(1)
+
+    def pair(self, index: int) -> tuple[float, float]:
+        return self._moves()[index] if index in self._moves() else self.root.pair(index)
+
+    def take(self, indices: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        x, y = self.root.take(indices)
+        for index, (x_new, y_new) in self._moves().items():
+            here = indices == index
+            x, y = np.where(here, x_new, x), np.where(here, y_new, y)
+        return x, y
+
+
+_S = TypeVar("_S", bound=Samples)
+
+
+def _bare(cls: type[_S], values: dict[str, Any]) -> _S:
+    """A set of samples without the checks of one that is made from outside: what is new in it was checked."""
+    new = object.__new__(cls)
+    for name, value in values.items():
+        object.__setattr__(new, name, value)
+    return new
+
+
+def _frozen(values: np.ndarray) -> np.ndarray:
+    values.setflags(write=False)
+    return values
 
 
 def _numbers(values: Any, name: str) -> np.ndarray:

@@ -27,6 +27,7 @@ class Spec:
         "none"  # regression scene: none, all, mean, ols, ridge, krr, local-linear, knn (only those in BASELINES)
     )
     weights: str = "normalised"  # regression scene: "normalised" or "raw"
+    objective: bool = True  # regression scene: whether the local objective is wanted
 
 
 @dataclass(frozen=True)

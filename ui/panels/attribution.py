@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+import numpy as np
 from PySide6.QtWidgets import QStackedLayout
 
 from kav.model.trace import Trace
@@ -86,8 +87,9 @@ class AttributionPanel(Panel):
         """Offer the place of the query and the samples' places."""
         self._labels_of = None
         here = self.session.document.x_query
-        x = self.session.document.samples.x
-        places = sorted({float(value) for value in x[:MOST_PLACES]} - {here})
+        samples = self.session.document.samples
+        x, _ = samples.take(np.arange(min(samples.n, MOST_PLACES)))
+        places = sorted({float(value) for value in x} - {here})
         now = str(result.read_at) if result.read_at is not None else f"x = {fixed(here)}"
         self.read_at.set_options([(here, now), *((place, f"x = {fixed(place)}") for place in places)])
         self.read_at.set_current(here)

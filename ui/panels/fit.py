@@ -130,7 +130,7 @@ class FitPanel(Panel):
             return None
         if self.session.kind == "head":
             return fit.Spec(scene)
-        return fit.Spec(scene, self._baseline, self._weights)
+        return fit.Spec(scene, self._baseline, self._weights, objective=self._objective_wanted)
 
     def draw(self, result: fit.Result) -> None:
         self.plot.show_result(result)
@@ -204,6 +204,7 @@ class FitPanel(Panel):
     def _on_objective_toggled(self, shown: bool) -> None:
         self._objective_wanted = shown
         self._arrange()
+        self.request()
 
     # --- menu and files ------------------------------------------------------------------------------------------
 

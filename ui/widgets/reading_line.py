@@ -20,6 +20,7 @@ class ReadingLine(QWidget):
         self.setObjectName(name)
         self._reading: Reading = ()
         self._px = px
+        self._lower = 0.0  # how far below the middle the text stands
         self.setFixedHeight(height)
         self.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
 
@@ -44,7 +45,7 @@ class ReadingLine(QWidget):
 
     def paintEvent(self, event: QPaintEvent) -> None:
         painter = QPainter(self)
-        base = baseline(self.height() / 2, font(self._px))
+        base = baseline(self.height() / 2 + self._lower, font(self._px))
         paint_runs(painter, runs_of(self._reading, self._px), 0.0, base, float(self.width()))
 
 
@@ -52,5 +53,6 @@ class PredictsLine(ReadingLine):
     """What the fit predicts at the query, where the head scene shows the next tokens."""
 
     def __init__(self, parent: QWidget | None = None, *, name: str = "prompt.predicts") -> None:
-        super().__init__(parent, name=name, px=13, height=30)
+        super().__init__(parent, name=name, px=13, height=42)
+        self._lower = 2.0  # on the row of the rug's box
         self.setSizePolicy(QSizePolicy.Policy.Minimum, QSizePolicy.Policy.Fixed)

@@ -130,7 +130,7 @@ class AtQuery:
     def label(self, sample: int) -> Label:
         """A sample on a plot: `sample 14`, with its numbers for tooltips."""
         samples = self.scene.samples
-        x, y = float(samples.x[sample]), float(samples.y[sample])
+        x, y = samples.pair(sample)
         return Label(sample_name(sample), exact=f"x = {self.x_text(x)}, y = {self.y_text(y)}")
 
 
@@ -170,12 +170,13 @@ def at_query(scene: Scene, held: np.ndarray | None = None) -> AtQuery:
     samples = scene.samples
     if samples.n == 0:
         raise KavError("a fit must have at least one sample, got none", "add one with a double click")
-    observed = observe(samples.x[:1], samples.y[:1], scene.h, scene.kernel)  # checks h and kernel
+    first = np.zeros(1, dtype=np.int64)
+    observed = observe(*samples.take(first), scene.h, scene.kernel)  # checks h and kernel
     kernel, scales = observed.kernel, _valid_doses(scene)
     prepared = samples.dosed(scales) if scales else samples.prepared
     held = _held(scene, prepared, kernel, scales) if held is None else held
     doses = np.asarray([scales.get(int(index), 1.0) for index in held]) if scales else np.ones(held.size)
-    x, y = samples.x[held], samples.y[held]
+    x, y = samples.take(held)
     log_kernel = prepared.log_kernel(np.asarray([scene.x_query]), x, observed.h, kernel.name)[0]
     if held.size == samples.n:
         weights = dosed_weights(log_kernel, doses) if scales else smoother.weights(log_kernel)

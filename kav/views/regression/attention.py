@@ -50,7 +50,7 @@ def compute(spec: Spec, task: Task, last: Result | None = None) -> Result:
         gallery=last.gallery if last is not None and last.gallery else gallery(),
         kernel=now.kernel.name,
         query_axis=places,
-        key_axis=now.scene.samples.x[keys],
+        key_axis=now.scene.samples.take(keys)[0],
         sample_of_key=keys,
     )
 

@@ -44,10 +44,10 @@ def _formula(now: AtQuery) -> Formula:
     if not is_attention(kernel.name):
         nothing = np.full((3, 3), np.nan)
         return Formula(False, _other_lines(now), nothing, np.ones((1, 1)), FEATURES, float("nan"))
-    x, y = now.scene.samples.x, now.scene.samples.y
+    chosen = now.held
     if not now.whole:  # the identity holds for any samples: a few thousand evenly in rank show it
-        ranked = now.prepared.ordered.samples(np.linspace(0, now.prepared.ordered.n - 1, MOST_SHOWN).astype(int))
-        x, y = x[ranked], y[ranked]
+        chosen = now.prepared.ordered.samples(np.linspace(0, now.prepared.ordered.n - 1, MOST_SHOWN).astype(int))
+    x, y = now.scene.samples.take(chosen)
     centre = float(np.mean(x)) if kernel.log_K is not None else 0.0
     form = attention_form(kernel.name, h, centre=centre)
     every = max(1, -(-x.size // MOST_COMPARED))

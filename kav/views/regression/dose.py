@@ -102,7 +102,7 @@ def _apart(now: AtQuery, sample: int) -> _Apart:
     if now.whole:
         return _apart_of_all(now, sample)
     scene, samples = now.scene, now.scene.samples
-    x, y = float(samples.x[sample]), float(samples.y[sample])
+    x, y = samples.pair(sample)
     at, name = np.asarray([scene.x_query]), now.kernel.name
     doses = {index: scale for index, scale in scene.doses if 0 <= index < samples.n}
     log_K = float(now.prepared.log_kernel(at, np.asarray([x]), scene.h, name)[0, 0])

@@ -83,7 +83,7 @@ def compute(spec: Spec, task: Task, last: Result | None = None) -> Result:
         density=None if now.whole else _density(now, x_range, y_range, last),
         loo=loo,
         loo_of=_loo_key(now),
-        objective=objective(now.prepared, now.scene.x_query, now.scene.h, now.kernel.name),
+        objective=objective(now.prepared, now.scene.x_query, now.scene.h, now.kernel.name) if spec.objective else None,
         dof=spread.dof,
         sigma=spread.sigma,
         n=now.n,
@@ -123,16 +123,16 @@ def kernel_shape(now: AtQuery, x_range: tuple[float, float]) -> tuple[np.ndarray
 
 
 def _loo_key(now: AtQuery) -> tuple[object, ...]:
-    """What the leave-one-out curve belongs to: of many samples, all but the one that is being dragged."""
+    """What the leave-one-out curve belongs to: of many samples, the set before anything was dragged."""
     samples = now.scene.samples
-    return now.kernel.name, samples if now.n <= MOST_FOR_LOO else samples.prepared.core
+    return now.kernel.name, samples if now.n <= MOST_FOR_LOO else samples.root
 
 
 def _loo(now: AtQuery, task: Task, last: Result | None) -> LooCurve:
     """Leave-one-out error over bandwidths, of the samples without doses.
 
     Of more than `MOST_FOR_LOO` samples one that is dragged changes it by less than its share: the curve stays that of
-    the drag's first step.
+    the set as it was before.
     """
     if last is not None and last.loo is not None and last.loo_of == _loo_key(now):
         return last.loo

@@ -58,7 +58,7 @@ class Columns:
         nearer = np.maximum(at - 1, self.starts)
         at = np.where(np.abs(self.x[nearer] - now.scene.x_query) < np.abs(self.x[at] - now.scene.x_query), nearer, at)
         keys = self.order[at].astype(np.int64)
-        x = float(now.scene.samples.x[now.selected])
+        x, _ = now.scene.samples.pair(now.selected)
         if not now.whole:  # as it was rounded on the way
             x = (x - now.prepared.ordered.low) + now.prepared.ordered.low
         first, last = int(np.searchsorted(self.x, x, side="left")), int(np.searchsorted(self.x, x, side="right"))
@@ -152,7 +152,7 @@ def _scale_doses(
     for sample, dose in now.scene.doses:
         if not 0 <= sample < now.n:
             continue
-        x, y = float(now.scene.samples.x[sample]), float(now.scene.samples.y[sample])
+        x, y = now.scene.samples.pair(sample)
         column = max(int(np.searchsorted(columns.x[columns.starts], x, side="right")) - 1, 0)
         log_K = now.prepared.log_kernel(places, np.asarray([x]), now.scene.h, now.kernel.name)[:, 0]
         change = (dose - 1) * np.exp(np.minimum(log_K - top, 700.0))

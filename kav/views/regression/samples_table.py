@@ -27,23 +27,24 @@ def samples_table(scene: RegressionScene, task: Task) -> dict[str, Any]:
     """
     now = at_query(scene)
     samples, prepared = scene.samples, now.prepared
+    x, y = samples.x, samples.y
     fitted, weight = np.empty(samples.n), np.empty(samples.n)
     log_mass = float(prepared.log_mass(np.asarray([scene.x_query]), scene.h, now.kernel.name)[0])
     for start in range(0, samples.n, N_BLOCK):
         task.report(start / samples.n, "fitted values")
         block = slice(start, start + N_BLOCK)
-        fitted[block] = prepared.fit(samples.x[block], scene.h, now.kernel.name)
-        log_K = prepared.log_kernel(np.asarray([scene.x_query]), samples.x[block], scene.h, now.kernel.name)[0]
+        fitted[block] = prepared.fit(x[block], scene.h, now.kernel.name)
+        log_K = prepared.log_kernel(np.asarray([scene.x_query]), x[block], scene.h, now.kernel.name)[0]
         weight[block] = np.exp(log_K - log_mass) if log_mass > -np.inf else 0.0
     for index, scale in scene.doses:
         if 0 <= index < samples.n:
             weight[index] *= scale
     return {
         "sample": np.arange(samples.n),
-        "x": samples.x,
-        "y": samples.y,
+        "x": x,
+        "y": y,
         "fitted": fitted,
-        "residual": samples.y - fitted,
+        "residual": y - fitted,
         "weight": weight,
         "query_at": np.asarray([scene.x_query]),
         "f": np.asarray([now.f]),

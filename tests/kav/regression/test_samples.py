@@ -67,3 +67,36 @@ def test_built_in_sets_are_the_same_at_every_start():
     np.testing.assert_array_equal(sine().y, sine().y)
     clusters = next(samples for samples in BUILT_IN if samples.name == "two clusters")
     assert not np.any((clusters.x > 3) & (clusters.x < 7))
+
+
+def test_a_step_of_a_drag_among_many_copies_nothing_and_is_the_same_set():
+    root = sine(5_000)
+    plain = Samples(root.x, root.y)
+    moved = root
+    for step in range(5):
+        moved = moved.moved(17, 3.0 + step, -step)
+    moved = moved.moved(4_000, 1.0, 9.0)
+    x, y = np.array(plain.x), np.array(plain.y)
+    x[17], y[17], x[4_000], y[4_000] = 7.0, -4.0, 1.0, 9.0
+    assert moved.root is root
+    np.testing.assert_array_equal(moved.x, x)
+    np.testing.assert_array_equal(moved.y, y)
+    np.testing.assert_array_equal(moved.take(np.asarray([4_000, 17, 3])), (x[[4_000, 17, 3]], y[[4_000, 17, 3]]))
+    assert (moved.n, moved.title, moved.pair(17)) == (5_000, root.title, (7.0, -4.0))
+    query = np.linspace(0, 10, 7)
+    np.testing.assert_allclose(moved.prepared.fit(query, 0.4), Samples(x, y).prepared.fit(query, 0.4), atol=1e-9)
+    for other, n in ((moved.added(1.0, 2.0), 5_001), (moved.removed(17), 4_999)):
+        assert other.n == other.x.size == n
+    np.testing.assert_array_equal(moved.removed(17).x, np.delete(x, 17))
+    with pytest.raises(ValueError, match="read-only"):
+        moved.x[0] = 1.0
+
+
+def test_many_moved_samples_are_written_down_anew():
+    root = sine(2_000)
+    moved = root
+    for index in range(70):
+        moved = moved.moved(index, 0.1 * index, 1.0)
+    assert moved.root is not root
+    np.testing.assert_allclose(moved.x[:70], 0.1 * np.arange(70))
+    np.testing.assert_array_equal(moved.x[70:], root.x[70:])
