@@ -36,7 +36,7 @@ class Cells:
 
 def n_cells_for(n: int) -> int:
     """Return the number of finest cells, a power of two: about 32 samples each, within limits."""
-    return int(np.clip(1 << max(n // 32, 1).bit_length(), 4096, 32_768))
+    return int(np.clip(1 << max(n // 32, 1).bit_length(), 2048, 32_768))
 
 
 def build_cells(ordered: Ordered, n_cells: int | None = None) -> Cells:

@@ -129,8 +129,10 @@ def between_places(values: np.ndarray, x_query: np.ndarray, width: float) -> tup
     covered = (cell >= 0) & (cell < n_cells)
     cell = np.where(covered, cell, 0.0)
     s = np.where(covered, position - cell - 0.5, 0.0)
-    powers = s[:, None] ** np.arange(2 * MARGIN + 1)  # (n_query, 7)
-    weights = np.where(covered[:, None], powers @ _TAYLOR, 0.0)
+    powers = np.ones((2 * MARGIN + 1, s.size))
+    for j in range(1, 2 * MARGIN + 1):
+        np.multiply(powers[j - 1], s, out=powers[j])
+    weights = np.where(covered[:, None], powers.T @ _TAYLOR, 0.0)  # (n_query, 7)
     windows = np.lib.stride_tricks.sliding_window_view(values, 2 * MARGIN + 1, axis=-1)
     return np.einsum("kqm,qm->kq", windows[:, cell.astype(np.intp)], weights), covered
 

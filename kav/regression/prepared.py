@@ -41,8 +41,8 @@ _PAIRS_PER_SAMPLE = 16
 """What building cells or a tree costs, in pairs."""
 _MANY_QUERIES = 64
 """Queries from which one grid for all of them pays."""
-_FEW = 2_500
-"""Samples up to which every pair is taken."""
+_FEW, _FEW_FOR_A_GRID = 2_500, 500
+"""Samples up to which every pair is taken; the Gaussian at many queries goes to a grid earlier."""
 
 
 class Core:
@@ -211,8 +211,11 @@ class Prepared:
     def takes_every_pair(self, x_query: np.ndarray, asked: Asked) -> bool:
         """Return whether the pairs within reach are few enough to take each."""
         ordered = self.core.ordered
-        if ordered.n <= _FEW or not np.isfinite(ordered.span):
+        if ordered.n <= _FEW_FOR_A_GRID or not np.isfinite(ordered.span):
             return True
+        grid = asked.kernel.name == "gaussian" and x_query.size >= _MANY_QUERIES and not asked.order
+        if grid or ordered.n <= _FEW:
+            return not grid
         allowed = _PAIRS_PER_QUERY * x_query.size + (0 if self.core.ready else _PAIRS_PER_SAMPLE * ordered.n)
         lo, hi = windows(ordered, x_query, asked)
         return int(np.sum(hi - lo)) <= allowed
