@@ -87,13 +87,12 @@ def _levels(bottom: np.ndarray) -> tuple[np.ndarray, ...]:
 
 def _parents(M: np.ndarray) -> np.ndarray:
     """Moments of cells twice as wide: ``s' = (s + d) / 2`` with d = -1/2 for a left child, 1/2 for a right one."""
-    P = np.zeros((*M.shape[:2], M.shape[2] // 2))
+    n = M.shape[1]
+    total = np.zeros((M.shape[0], n, M.shape[2] // 2))
     for side, d in ((0, -0.5), (1, 0.5)):
-        child = M[..., side::2]
-        for j in range(M.shape[1]):
-            for i in range(j + 1):
-                P[:, j] += comb(j, i) * 2.0**-j * d ** (j - i) * child[:, i]
-    return P
+        shift = [[comb(j, i) * 2.0**-j * d ** (j - i) if i <= j else 0.0 for i in range(n)] for j in range(n)]
+        total += np.matmul(np.asarray(shift), M[..., side::2])
+    return total
 
 
 def lifted(cells: Cells, ordered: Ordered, place: int) -> Cells:
