@@ -77,6 +77,8 @@ class Engine(QObject):
         }
         self._futures: set[Future[Any]] = set()
         self._closed = False
+        self._preferred = ""
+        self._latest: dict[str, str] = {}  # lane -> the channel whose job it took last
         self._reported.connect(self._on_reported)
         self._ended.connect(self._on_ended)
 
@@ -100,6 +102,22 @@ class Engine(QObject):
         future = self._executors[lane].submit(self._run_next, lane)
         with self._lock:
             self._futures.add(future)
+
+    def prefer(self, channel: str) -> None:
+        """Give a channel every second turn while others of its lane wait too: the one that is looked at; "" = none."""
+        with self._lock:
+            self._preferred = channel
+
+    def _take(self, lane: str) -> _Job:
+        """Take the next waiting job off a lane: the oldest, or that of the preferred channel after another's."""
+        waiting, preferred = self._waiting[lane], self._preferred
+        channel = next(iter(waiting))
+        if preferred in waiting and self._latest.get(lane) != preferred:
+            channel = preferred
+        elif channel == preferred:
+            channel = next((other for other in waiting if other != preferred), channel)
+        self._latest[lane] = channel
+        return waiting.pop(channel)
 
     def cancel(self, channel: str) -> None:
         """Forget the channel's waiting request and stop its running one at its next report."""
@@ -140,7 +158,7 @@ class Engine(QObject):
         with self._lock:
             if self._closed or not self._waiting[lane]:
                 return  # it was replaced or cancelled meanwhile
-            _, job = self._waiting[lane].popitem(last=False)
+            job = self._take(lane)
             previous, self._running[lane] = self._running[lane], job  # nested only under the inline executor
         self._reported.emit(job, -1.0, "")
         try:

@@ -86,6 +86,8 @@ class Window(QMainWindow):
         for signal in (session.sceneChanged, session.editsChanged, session.modelChanged, session.samplesChanged):
             signal.connect(self._update_title)
         self._update_title()
+        session.sceneChanged.connect(self._prefer)
+        self._prefer()
         self._restore()
 
     # --- building ------------------------------------------------------------------------------------------------
@@ -260,6 +262,10 @@ class Window(QMainWindow):
         theme.apply(app, name)
         for panel in self.panels.values():
             panel.redraw()
+
+    def _prefer(self) -> None:
+        """A drag among many samples is followed by the fit first, by the other panels as time allows."""
+        self.engine.prefer("fit" if self.session.kind == "regression" else "")
 
     def _update_title(self) -> None:
         name = self.session.model.name if self.session.model is not None else "no model"

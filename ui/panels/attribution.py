@@ -52,6 +52,7 @@ class AttributionPanel(Panel):
         self.footer.addWidget(self.read_at)
         self.picture.changed.connect(self._on_picture_changed)
         self.read_at.changed.connect(self._on_read_at_changed)
+        self.read_at.opening.connect(self._offer_samples)
         self.bars.partActivated.connect(self._on_bars_part_activated)
         self.predictions.targetRequested.connect(self._on_predictions_target_requested)
 
@@ -67,7 +68,7 @@ class AttributionPanel(Panel):
         if result.kind == "head":
             self._offer_tokens(result)
         else:
-            self._offer_samples(result)
+            self._show_place(result)
 
     def on_scene(self, kind: str) -> None:
         self.picture.setVisible(kind == "head")
@@ -83,15 +84,22 @@ class AttributionPanel(Panel):
         if result.read_at is not None:
             self.read_at.set_current(result.read_at.position)
 
-    def _offer_samples(self, result: attribution.Result) -> None:
-        """Offer the place of the query and the samples' places."""
+    def _show_place(self, result: attribution.Result) -> None:
+        """The place of the query; the samples' places are listed when the list is wanted."""
         self._labels_of = None
         here = self.session.document.x_query
-        samples = self.session.document.samples
+        now = str(result.read_at) if result.read_at is not None else f"x = {fixed(here)}"
+        self.read_at.set_options([(here, now)])
+
+    def _offer_samples(self) -> None:
+        """Offer the samples' places beside that of the query."""
+        if self.session.kind != "regression" or self.result is None:
+            return
+        here, samples = self.session.document.x_query, self.session.document.samples
         x, _ = samples.take(np.arange(min(samples.n, MOST_PLACES)))
         places = sorted({float(value) for value in x} - {here})
-        now = str(result.read_at) if result.read_at is not None else f"x = {fixed(here)}"
-        self.read_at.set_options([(here, now), *((place, f"x = {fixed(place)}") for place in places)])
+        first = (here, self.read_at.currentText())
+        self.read_at.set_options([first, *((place, f"x = {fixed(place)}") for place in places)])
         self.read_at.set_current(here)
 
     # --- what the person does ------------------------------------------------------------------------------------

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from PySide6.QtCore import QPoint, QRectF, QSignalBlocker, QSize, Qt, Signal
-from PySide6.QtGui import QFontMetricsF, QPainter, QPaintEvent, QWheelEvent
+from PySide6.QtGui import QFocusEvent, QFontMetricsF, QPainter, QPaintEvent, QWheelEvent
 from PySide6.QtWidgets import QComboBox, QSizePolicy, QStyledItemDelegate, QWidget
 
 from ..theme import current, font
@@ -19,8 +19,12 @@ SEARCHED_FROM = 24  # so many options are opened as a list that typing narrows
 
 
 class Combo(QComboBox):
-    """One of `options`, pairs of key and text; `changed` carries the key the user chose."""
+    """One of `options`, pairs of key and text; `changed` carries the key the user chose.
 
+    `opening` comes before anything can be chosen by mouse or keyboard: time to fill a list that is costly to keep.
+    """
+
+    opening = Signal()
     changed = Signal(object)
 
     def __init__(
@@ -90,11 +94,16 @@ class Combo(QComboBox):
 
     def showPopup(self) -> None:
         """Open the list; a long one can be searched."""
+        self.opening.emit()
         if self.count() < SEARCHED_FROM:
             super().showPopup()
             return
         self._choices.set_options([(self.itemData(i), self.itemText(i)) for i in range(self.count())])
         self._choices.open_at(self.mapToGlobal(QPoint(0, self.height() + 2)), self.width(), self.current())
+
+    def focusInEvent(self, event: QFocusEvent) -> None:
+        self.opening.emit()
+        super().focusInEvent(event)
 
     def hidePopup(self) -> None:
         """Close the list."""
