@@ -73,6 +73,13 @@ class Labels:
             self.fix(runs, box)
         return box
 
+    def put_over(self, runs: tuple[Run, ...], places: Iterable[Box]) -> Box | None:
+        """Place runs where no other label is, over curves and dots if need be: the halo keeps them legible."""
+        box = place(places, self.bounds, Obstacles.of(boxes=self.taken.boxes))
+        if box is not None:
+            self.fix(runs, box)
+        return box
+
     def fix(self, runs: tuple[Run, ...], box: Box) -> None:
         """Place runs in a box, free or not."""
         self.placed.append((runs, box))
@@ -140,7 +147,8 @@ def _put_baselines(labels: Labels, plot: FitPicture) -> None:
         name = (Run(with_influence(words, influence.get(words)), theme.text2, 11, 500),)
         spots = along(line, width_of(name), height_of(name), prefer=0.8 if len(lines) == 1 else 0.15 + 0.14 * at)
         nearer = belongs(line, [*lines[:at], *lines[at + 1 :], labels.curve]) if len(lines) > 1 else None
-        labels.put(name, spots, wanted=nearer)
+        if labels.put(name, spots, wanted=nearer) is None:  # rather across a curve or a dot than without a name
+            labels.put_over(name, along(line, width_of(name), height_of(name), prefer=0.9))
 
 
 def with_influence(words: str, value: float | None) -> str:
