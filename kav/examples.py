@@ -59,22 +59,22 @@ LIST = Example(
 )
 NO_EFFECT = Example(
     title="A large weight without effect",
-    prompt="On Monday it rained. On Tuesday it snowed. On",
-    layer=1,
+    prompt="Our new teacher was called Emma Jerusalem. Everyone in the village liked Emma",
+    layer=0,
     head=2,
     query=-1,
-    target="T",
-    look="Most of the weight lies on one token, yet removing the head hardly moves the prediction: see dose.",
+    target="Jerusalem",
+    look="The head puts most of its weight on the earlier Emma, yet the prediction stays when it is removed: see dose.",
 )
 WRONG = Example(
     title="The head is wrong",
-    prompt="Mary lives in Egypt and Peter lives in Rome. Peter lives in",
+    prompt="The letter was for Mary and the book was for John. He gave the letter to Mary and the book to",
     layer=1,
     head=1,
     query=-1,
-    target="Rome",
-    look="Peter lives in Rome, but the head matches only the last word, finds the first one like it, and says Egypt.",
-    foil="Egypt",
+    target="John",
+    look="The book was for John, but the head only asks what came after the earlier to, and the answer becomes Mary.",
+    foil="Mary",
 )
 EXAMPLES = (NAME, LIST, NO_EFFECT, WRONG)
 """In the order of the menu."""

@@ -117,15 +117,21 @@ class Measured:
         ids, n = self.model.encode(block, bos=False).ids, self.model.config.n_ctx - 1
         return [(0, *ids[at : at + n]) for at in range(0, len(ids) - n + 1, n)]
 
-    def text_loss(self, blocks: Sequence[str]) -> float:
-        """Return the mean loss on held-out prose, in nats per token."""
-        losses = []
-        for ids in (ids for block in blocks for ids in self.windows(block)):
-            logits = kav.run(self.model, self.model.tokens(ids)).logits(slice(0, -1)).astype(np.float64)
-            top = logits.max(axis=-1)
-            chosen = np.take_along_axis(logits, np.array(ids[1:])[:, None], axis=-1)[:, 0]
-            losses.append(np.mean(top + np.log(np.exp(logits - top[:, None]).sum(axis=-1)) - chosen))
-        return float(np.mean(losses))
+    @cached_property
+    def losses(self) -> list[np.ndarray]:
+        """Mean loss of every full context of held-out prose, in nats per token, by block."""
+        return [np.array([self.loss(ids) for ids in self.windows(block)]) for block in self.held_out]
+
+    def loss(self, ids: tuple[int, ...]) -> float:
+        """Return the mean loss on one prompt, in nats per token."""
+        logits = kav.run(self.model, self.model.tokens(ids)).logits(slice(0, -1)).astype(np.float64)
+        top = logits.max(axis=-1)
+        chosen = np.take_along_axis(logits, np.array(ids[1:])[:, None], axis=-1)[:, 0]
+        return float(np.mean(top + np.log(np.exp(logits - top[:, None]).sum(axis=-1)) - chosen))
+
+    def text_loss(self, blocks: slice = slice(None)) -> float:
+        """Return the mean loss over blocks of held-out prose: Austen's come first, then as many of the Bible's."""
+        return float(np.mean(np.concatenate(self.losses[blocks])))
 
     @cached_property
     def copying(self) -> dict[tuple[int, int], float]:
@@ -180,10 +186,10 @@ def report(found: Measured) -> Iterator[str]:
     for head in (PREVIOUS, *INDUCTION):
         without = found.second_copy(50, removed(head))
         yield f"| right within the second copy, length 50, without head {name(head)} | {without:.3f} |"
-    halves = found.held_out[: len(found.held_out) // 2], found.held_out[len(found.held_out) // 2 :]
-    losses = [found.text_loss(half) for half in halves]
-    yield f"| loss on held-out prose, nats a token | {np.mean(losses):.3f} |"
-    yield f"| of it Austen, King James Bible | {losses[0]:.3f}, {losses[1]:.3f} |"
+    half = len(found.held_out) // 2
+    austen, bible = found.text_loss(slice(half)), found.text_loss(slice(half, None))
+    yield f"| loss on held-out prose, nats a token | {found.text_loss():.3f} |"
+    yield f"| of it Austen, King James Bible | {austen:.3f}, {bible:.3f} |"
     for title, file in (("suite", "sentences"), ("others", "others")):
         suite = found.suite(file)
         right, seen = sum(item.right for item in suite), sum(item.seen for item in suite)
