@@ -109,6 +109,7 @@ class ImportDialog(QDialog):
         self.said.setFont(theme.font(12))
         self.accept_button = Button("Import", self, name="import.accept", tip="Show these samples", primary=True)
         self.cancel_button = Button("Cancel", self, name="import.cancel", tip="Leave the samples as they are (Esc)")
+        self.accept_button.setDefault(True)
         self.accept_button.clicked.connect(self.accept)
         self.cancel_button.clicked.connect(self.reject)
         self._buttons = QHBoxLayout()

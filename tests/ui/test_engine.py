@@ -172,3 +172,34 @@ def test_closing_while_busy_leaves_quietly(after):
     """Story: quitting while a worker thread ran aborted with "Destroyed while thread is still running"."""
     done = subprocess.run([sys.executable, "-c", PROGRAM, str(after)], capture_output=True, text=True, timeout=30)
     assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_the_preferred_channel_has_every_second_turn_and_starves_nobody():
+    engine = Engine()
+    order, go = [], threading.Event()
+
+    def job(channel):
+        def work(task):
+            order.append(channel)
+
+        return work
+
+    engine.submit("first", lambda task: go.wait(2.0))
+    while not engine._running["live"]:
+        time.sleep(0.001)
+    engine.prefer("hero")
+    for channel in ("a", "b", "hero", "c"):
+        engine.submit(channel, job(channel))
+
+    def hero(task):
+        order.append("hero")
+        if len(order) < 8:
+            engine.submit("hero", hero)
+
+    engine.submit("hero", hero)
+    go.set()
+    deadline = time.monotonic() + 3
+    while engine._waiting["live"] and time.monotonic() < deadline:
+        time.sleep(0.002)
+    engine.close()
+    assert order[:6] == ["hero", "a", "hero", "b", "hero", "c"]

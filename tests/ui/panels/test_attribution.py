@@ -120,3 +120,15 @@ def test_bars_come_back_after_predictions_when_the_scene_changes(panel, session,
     assert panel.bars.isVisible()
     session.set_scene("head")
     assert panel.predictions.isVisible()
+
+
+def test_the_places_of_the_samples_are_listed_when_they_are_wanted(panel, session, qtbot):
+    session.set_scene("regression")
+    panel.read_at.clearFocus()
+    session.set_x_query(5.0)
+    assert panel.read_at.count() == 1
+    panel.read_at.setFocus()
+    n = session.document.samples.n
+    assert panel.read_at.count() == n + 1
+    qtbot.keyClick(panel.read_at, Qt.Key.Key_Down)
+    assert session.document.x_query == min(session.document.samples.x)

@@ -160,6 +160,11 @@ def test_the_cost_is_measured_when_first_looked_at_and_drawn_with_its_slopes(pan
     ridge = plot.story.lines[0]
     assert f"n^{ridge.slope:.2f}".replace("-", "−") in panel.header.reading.text()
     plot.grab()
+    for factor in (1 / 0.85, 0.85):  # the axes are logarithms of what is shown: no zoom makes them endless
+        for _ in range(200):
+            plot.zoom(factor, 200.0, 100.0)
+            assert all(np.isfinite(value) for value, _ in (*plot.x_ticks, *plot.y_ticks))
+    plot.fit()
     choose(panel, "fit")
     session.set_x_query(5.0)
     choose(panel, "cost")

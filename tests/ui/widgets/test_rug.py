@@ -3,6 +3,7 @@ import pytest
 from PySide6.QtCore import QPoint, Qt
 from PySide6.QtGui import QColor
 
+from kav.views.regression.rug import Columns
 from ui import theme
 from ui.widgets.rug import Rug
 
@@ -84,3 +85,36 @@ def test_no_samples_is_an_empty_rug(qtbot, rug):
     rug.keyRequested.connect(lambda index: pytest.fail("there is no sample"))
     qtbot.keyClick(rug, Qt.Key.Key_Right, Qt.KeyboardModifier.ShiftModifier)
     qtbot.mouseClick(rug, Qt.MouseButton.RightButton, pos=QPoint(50, 20))
+
+
+def test_a_crowd_is_one_image_as_dark_as_it_is_dense_and_as_high_as_its_weight(qtbot, rug):
+    x = np.linspace(0.005, 9.995, 1000)
+    counts = np.where(x < 5, 100, 4)
+    weights = np.exp(-0.5 * ((x - 3) / 0.3) ** 2)
+    rug.set_samples(np.asarray([3.0]), np.ones(1), x_range=(0.0, 10.0), columns=Columns(x, counts, weights))
+    rug.set_selection(9.5, -1)
+    image = rug.grab().toImage()
+    ink = QColor(theme.LIGHT.weight_ink)
+
+    def column(at):
+        return [image.pixelColor(round(rug.place_of(at)), y) for y in range(15, 34)]
+
+    dense, sparse = column(4.6)[0].lightness(), column(7.0)[0].lightness()
+    assert dense < sparse < QColor(theme.LIGHT.panel).lightness()
+    heights = {at: sum(color == ink for color in column(at)) for at in (3.0, 3.3, 7.0)}
+    assert heights[3.0] > heights[3.3] > heights[7.0] == 0
+    places = []
+    rug.placeRequested.connect(places.append)
+    rug.keyRequested.connect(lambda index: pytest.fail("the samples of a crowd have no entry of their own"))
+    at = QPoint(round(rug.place_of(7.0)), 20)
+    qtbot.mouseClick(rug, Qt.MouseButton.RightButton, pos=at)
+    assert places == [pytest.approx(7.0, abs=0.02)]
+
+
+def test_more_ticks_than_pixels_are_pooled_and_none_is_lost(rug):
+    x = np.linspace(0, 10, 4000)
+    rug.set_samples(x, np.full(4000, 1 / 4000), x_range=(0.0, 10.0))
+    image = rug.grab().toImage()
+    panel = QColor(theme.LIGHT.panel)
+    row = [image.pixelColor(px, 16) for px in range(round(rug.place_of(0)) + 1, round(rug.place_of(10)) - 1)]
+    assert all(color != panel for color in row)
