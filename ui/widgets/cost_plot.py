@@ -90,7 +90,11 @@ class CostPlot(Plot):
             runs = (Run(words_of(line), getattr(theme, COLORS[line.name]), 11, 600 if line.name == "ridge" else 500),)
             prefer = {"ridge": 0.7, "smoother": 0.75, "moments": 0.6}[line.name]
             spots = along(_dense(places[line.name]), width_of(runs), height_of(runs), gap=7, prefer=prefer)
-            box = place(spots, bounds, taken)
+            box = place(spots, bounds, taken) or place(
+                along(_dense(places[line.name]), width_of(runs), height_of(runs), prefer=prefer),
+                bounds,
+                Obstacles.of(boxes=taken.boxes),
+            )
             if box is not None:
                 paint_runs(painter, runs, box.left, box.top + box.height / 2)
                 taken = taken.with_box(box)
