@@ -55,6 +55,7 @@ class Panel(CardBody):
         self.setAccessibleName(self.question)
         self.compact = False
         self.error: BaseException | None = None
+        self._drawn: Any = None
         self.empty = NOTHING
         self._kind = session.kind
         self._tabs: tuple[tuple[str, str], ...] = ()
@@ -209,7 +210,9 @@ class Panel(CardBody):
         self.stage.show_picture()
         self.header.set_edited(self.session.edited and self.depends_on_run)
         self._show_reading(result)
-        self.draw(result)
+        if result is not self._drawn or self.depends_on_run:  # weights alone: nothing else can have changed
+            self._drawn = result
+            self.draw(result)
         if self._formulas.isVisible():
             self._formulas.set_rows(self.view.formula(result))
 

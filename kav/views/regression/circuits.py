@@ -8,7 +8,8 @@ from kav.regression.attention_form import FEATURES, attention_form, is_attention
 from kav.regression.fit import fit
 from kav.task import Task
 from kav.views.circuits import Formula, Result, Spec
-from kav.views.regression.at_query import AtQuery, at_query
+from kav.views.density import MOST_DOTS
+from kav.views.regression.at_query import AtQuery, as_regression, at_query
 from kav.views.words import Label, Piece, Reading, number
 
 MOST_COMPARED = 300
@@ -18,7 +19,10 @@ MOST_SHOWN = 2_000
 
 
 def compute(spec: Spec, task: Task, last: Result | None = None) -> Result:
-    """Return the fit as a head, or why no head draws it."""
+    """Return the fit as a head, or why no head draws it; where the query is does not matter to it."""
+    source = _source(spec)
+    if last is not None and last.kind == "regression" and last.source == source:
+        return last
     now = at_query(spec.scene)
     formula = _formula(now)
     shown = formula.W_OV if spec.circuit == "ov" else formula.W_QK
@@ -36,7 +40,15 @@ def compute(spec: Spec, task: Task, last: Result | None = None) -> Result:
         singular_values=np.linalg.svd(shown, compute_uv=False) if known else None,
         eigenvalues=np.linalg.eigvals(shown).astype(complex) if known else None,
         formula=formula,
+        source=source,
     )
+
+
+def _source(spec: Spec) -> tuple[object, ...]:
+    """What the numbers are computed from: of many samples, the set before anything was dragged."""
+    scene = as_regression(spec.scene)
+    samples = scene.samples if scene.samples.n <= MOST_DOTS else scene.samples.root
+    return samples, scene.kernel, scene.h, spec.circuit, spec.space
 
 
 def _formula(now: AtQuery) -> Formula:

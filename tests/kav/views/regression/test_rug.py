@@ -62,3 +62,16 @@ def test_all_baselines_come_with_their_influence_which_is_zero_for_what_is_local
     one = fit.compute(fit.Spec(scene, "ols"), Task())
     assert dict(one.influences) == {name: values[name] for name in ("Epanechnikov fit", "least squares line")}
     assert fit.compute(fit.Spec(scene), Task()).influences == ()
+
+
+def test_the_circuit_of_a_fit_is_kept_while_only_the_query_moves():
+    from kav.views import circuits
+
+    samples = cloud(300)
+    first = circuits.compute(circuits.Spec(RegressionScene(samples, "gaussian", 0.3, 1.5)), Task())
+    same = circuits.compute(circuits.Spec(RegressionScene(samples, "gaussian", 0.3, 2.5)), Task(), first)
+    assert same is first
+    other = circuits.compute(circuits.Spec(RegressionScene(samples, "gaussian", 0.4, 2.5)), Task(), first)
+    np.testing.assert_allclose(other.formula.W_QK * 0.16, first.formula.W_QK * 0.09)
+    moved = circuits.compute(circuits.Spec(RegressionScene(samples.moved(3, 9.0, 1.0), h=0.3)), Task(), first)
+    assert moved is not first
