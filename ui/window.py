@@ -68,6 +68,7 @@ class Window(QMainWindow):
         self._resize_timer.timeout.connect(self._on_resize_ended)
         self.opening = Opening(session, Recent(settings), self)
         self._sizes: dict[str, tuple[int, int]] = {}
+        self._settled = False  # the cards have taken their places
         session.sceneChanged.connect(self._keep_sizes)  # before the cards exchange their controls
         self.sets = SampleSets(session, self)
         self.importing = Importing(session, self.sets, self)
@@ -147,8 +148,13 @@ class Window(QMainWindow):
         for panel in self.panels.values():
             panel.set_compact(self.compact)
         self.prompt_bar.set_compact(self.compact)
+        self._settled, self._sizes = False, {}
+        QTimer.singleShot(0, self, self._on_arranged)
         self._show_cards()
         self._size_cards()
+
+    def _on_arranged(self) -> None:
+        self._settled = True
 
     def _shown(self) -> set[str]:
         """Names of the cards to show: where is never shown without whether it matters."""
@@ -179,11 +185,15 @@ class Window(QMainWindow):
             self.resizeDocks(firsts, [top, free - top], Qt.Orientation.Vertical)
 
     def _keep_sizes(self) -> None:
-        self._sizes = {name: dock.size().toTuple() for name, dock in self.docks.items() if dock.isVisibleTo(self)}
+        if self._settled:
+            self._sizes = {name: dock.size().toTuple() for name, dock in self.docks.items() if dock.isVisibleTo(self)}
 
     def _give_sizes_back(self) -> None:
         """Both scenes have the cards in the same places and sizes, though their controls ask for other widths."""
         if not self._arranged:
+            return
+        if not self._sizes:  # no turn of the event loop yet: the cards have not taken their places
+            self._size_cards()
             return
         self._settle()
         docks = [self.docks[name] for name in self._sizes]

@@ -217,6 +217,22 @@ def test_both_scenes_have_the_cards_in_the_same_sizes(make_window, qtbot):
         assert {name: dock.geometry() for name, dock in window.docks.items()} == sizes, scene
 
 
+def test_a_window_that_starts_in_the_regression_scene_has_the_design_sizes(bundled, qtbot):
+    """Story: the scene was switched before the first layout, and cards kept the sizes they had before any."""
+    engine = Engine.inline()
+    session = Session(engine)
+    session.set_model(bundled)
+    window = Window(session, engine)
+    qtbot.addWidget(window)
+    window.resize(1440, 900)
+    window.show()
+    session.set_scene("regression")
+    window.grab()
+    assert abs(window.docks["fit"].width() - 793) <= 8
+    assert abs(window.docks["fit"].height() - 432) <= 6
+    window.close()
+
+
 def test_without_support_nothing_is_painted_at_nowhere(make_window):
     window = make_window()
     window.session.set_scene("regression")
