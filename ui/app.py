@@ -78,6 +78,8 @@ def _export(app: QApplication, options: Options) -> int:
     for panel in window.panels.values():
         panel.set_active(True)
     QCoreApplication.sendPostedEvents()
+    window.arrange()  # the scene was chosen before there was a layout whose sizes it could keep
+    QCoreApplication.sendPostedEvents()
     if problems:
         raise _as_kav_error(problems[0])
     panel = window.panels.get(options.panel)
