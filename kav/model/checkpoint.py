@@ -132,10 +132,10 @@ def _opened(found: Checkpoint, source: str, where: str, *, dtype: str, task: Tas
         )
     words, notes = _words(found)
     trial = Trial(words.source) if words is not None and words.tried and source != "bundled" else None
-    reader = Reader(found.tensors, found.family, found.raw, found.config)
+    reader = Reader(found.tensors, found.family, found.raw, found.config, task)
     reader.check()
     try:
-        config, weights = reader.weights(lambda array: to_device(array.astype(dtype, copy=False), where), task)
+        config, weights = reader.weights(lambda array: to_device(array.astype(dtype, copy=False), where))
     except MemoryError as error:
         if device_failure(error) is not None:
             raise

@@ -47,6 +47,7 @@ class Reader:
     family: Family
     raw: Raw
     config: Config
+    task: Task | None = None
     not_finite: dict[str, int] = field(default_factory=dict)  # tensors read so far: how many NaN or infinite numbers
 
     def expected(self) -> dict[str, tuple[int, ...]]:
@@ -149,7 +150,15 @@ class Reader:
         raise ModelError(f"tensor {name} must be in the file, got none", "is it a checkpoint of this family?")
 
     def read(self, name: str) -> np.ndarray:
-        """One tensor by its full name, float32; what is not finite in it is counted."""
+        """One tensor by its full name, float32; what is not finite in it is counted.
+
+        Raises
+        ------
+        Cancelled
+            If the work is no longer wanted: a layer of a large model takes seconds, so it ends between two tensors.
+        """
+        if self.task is not None and self.task.cancelled:
+            raise Cancelled
         array = self.folder.read(self.stored(name))
         n_bad = array.size - int(np.count_nonzero(np.isfinite(array)))
         if n_bad:
@@ -165,12 +174,11 @@ class Reader:
         """A stored bias, None where the rule says that there is none."""
         return self.read(f"{name}.bias") if self._has(rule) else None
 
-    def weights(self, put: Put, task: Task | None) -> tuple[Config, Weights]:
+    def weights(self, put: Put) -> tuple[Config, Weights]:
         """All weights on the device, and the config with what only the weights can tell."""
-        c, names = self.config, self.family.names
+        c, names, task = self.config, self.family.names, self.task
         if task is not None:
             task.report(0.0, "embedding")
-            put = _stoppable(put, task)
         W_E = put(self.read(f"{names.embed}.weight"))
         blocks: list[Block] = []
         while len(blocks) < c.n_layers:  # as many layers at a time as there are threads
@@ -292,17 +300,6 @@ class Reader:
             b_gate=_maybe(self.bias(gate, rule), put) if gate else None,
             b_out=_maybe(b_out, put),
         )
-
-
-def _stoppable(put: Put, task: Task) -> Put:
-    """`put` that ends the work between two tensors once it is cancelled: a layer of a large model takes seconds."""
-
-    def checked(array: np.ndarray) -> Array:
-        if task.cancelled:
-            raise Cancelled
-        return put(array)
-
-    return checked
 
 
 def _maybe(array: np.ndarray | None, put: Put) -> Array | None:
