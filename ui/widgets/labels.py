@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import islice
+from typing import NamedTuple
 
 import numpy as np
 
@@ -20,9 +21,8 @@ SLACK = 6.0  # a name may be this much nearer to another curve than to its own
 DIRECTIONS = ((1, 0), (-1, 0), (0, -1), (0, 1), (1, -1), (-1, -1), (1, 1), (-1, 1))
 
 
-@dataclass(frozen=True)
-class Box:
-    """An upright rectangle."""
+class Box(NamedTuple):
+    """An upright rectangle; a tuple, because hundreds are tried for a label."""
 
     left: float
     top: float
@@ -136,12 +136,19 @@ def place(
 ) -> Box | None:
     """Return the first of `places` that lies in `bounds`, is free, and (if asked) `wanted`; or None."""
     taken = [box.grown(MARGIN) for box in obstacles.boxes]
-    near = (box for box in places if bounds.holds(box) and not any(box.meets(other) for other in taken))
+    near = (box for box in places if bounds.holds(box) and not _meets_any(box, taken))
     while batch := list(islice(near, BATCH)):
         for box, free in zip(batch, obstacles.free_of_ink(batch), strict=True):
             if free and (wanted is None or wanted(box)):
                 return box
     return None
+
+
+def _meets_any(box: Box, others: Sequence[Box]) -> bool:
+    """Whether a box shares area with any of the others; the loop that is run most often here."""
+    left, top, width, height = box
+    right, bottom = left + width, top + height
+    return any(left < x + across and x < right and top < y + down and y < bottom for x, y, across, down in others)
 
 
 def belongs(line: np.ndarray, others: Iterable[np.ndarray]) -> Callable[[Box], bool]:
@@ -174,11 +181,11 @@ def along(line: np.ndarray, width: float, height: float, *, gap: float = 4.0, pr
     prefer : float
         0 = at its start, 1 = at its end.
     """
-    seen = line[np.isfinite(line).all(axis=1)]
-    if len(seen) == 0:
+    seen = line[np.isfinite(line).all(axis=1)].tolist()
+    if not seen:
         return
     for out, share in _ways(gap, prefer):
-        x, y = (float(v) for v in seen[round(share * (len(seen) - 1))])
+        x, y = seen[round(share * (len(seen) - 1))]
         yield Box(x + 2 * out, y - height / 2, width, height)
         yield Box(x - width / 2, y - out - height, width, height)
         yield Box(x - width / 2, y + out, width, height)
