@@ -144,9 +144,9 @@ class FitPanel(Panel):
         self._arrange()
 
     def reading(self, result: fit.Result) -> Reading:
-        return {"h": lambda: bandwidth_reading(result), "cost": lambda: cost_reading(self.cost_plot.story)}.get(
-            self.picture, lambda: result.reading
-        )()
+        if self.picture == "cost":
+            return cost_reading(self.cost_plot.story)
+        return bandwidth_reading(result) if self.picture == "h" else result.reading
 
     def subtitle(self) -> str:
         return super().subtitle() + {"h": ", bandwidth", "cost": ", cost"}.get(self.picture, "")

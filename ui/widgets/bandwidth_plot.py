@@ -6,7 +6,7 @@ The handle at the top is the bandwidth itself; dragging it is dragging the kerne
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 from PySide6.QtCore import QPointF, Signal
@@ -129,39 +129,45 @@ class BandwidthPlot(Plot):
         return self.result is not None and self.result.loo is not None and self.result.h is not None
 
     def _labels(self, column: float, at: tuple[float, float] | None) -> list[tuple[tuple[Run, ...], Box]]:
-        """Each label where the label rule puts it: the axis title, the handle's name, the minimum, the rules."""
-        frame, theme = self.frame_px, current()
+        """Each label where the label rule puts it: the handle's name, the axis title, the minimum, the rules."""
+        frame, taken, placed = self.frame_px, self._obstacles(column, at), []
         bounds = Box(frame.left + 2, frame.top, frame.width - 4, frame.height)
-        upright = (np.asarray([[x, frame.top], [x, frame.bottom]]) for x in (column, *self._rule_columns()))
-        lines = [self._polyline(), *upright]
-        dots = np.empty((0, 3)) if at is None else np.asarray([[*at, 4.6]])
-        taken, placed = Obstacles.of(dots, lines), []
-
-        def put(runs: tuple[Run, ...], places: Sequence[Box], at_least: Box | None = None) -> None:
-            nonlocal taken
-            box = place(places, bounds, taken) or at_least
+        for runs, spots, anyway in self._wanted(column, at):
+            box = place(spots, bounds, taken) or anyway
             if box is not None:
                 placed.append((runs, box))
                 taken = taken.with_box(box)
+        return placed
+
+    def _obstacles(self, column: float, at: tuple[float, float] | None) -> Obstacles:
+        frame = self.frame_px
+        upright = (np.asarray([[x, frame.top], [x, frame.bottom]]) for x in (column, *self._rule_columns()))
+        dots = np.empty((0, 3)) if at is None else np.asarray([[*at, 4.6]])
+        return Obstacles.of(dots, [self._polyline(), *upright])
+
+    def _wanted(
+        self, column: float, at: tuple[float, float] | None
+    ) -> Iterator[tuple[tuple[Run, ...], Sequence[Box], Box | None]]:
+        """Yield each label, where it may stand, and where it stands if none of that is free."""
+        frame, theme = self.frame_px, current()
 
         def beside(x: float, runs: tuple[Run, ...], rows: Sequence[float]) -> list[Box]:
             width = width_of(runs)
             return [Box(left, frame.top + row, width, 14) for row in rows for left in (x + 7, x - 7 - width)]
 
         now = (Run("h now", theme.query, 12, 500),)
-        put(now, [*reversed(beside(column, now, (2,))), *beside(column, now, (22, 42))])
+        yield now, [*reversed(beside(column, now, (2,))), *beside(column, now, (22, 42))], None
         title = (Run("↑ leave-one-out squared error", theme.text2, 11),)
         free = [Box(frame.left + 8, frame.top + row, width_of(title), 14) for row in (2, 20)]
-        put(title, [*beside(column, title, (2,)), *free, *beside(column, title, (20,))])
+        yield title, [*beside(column, title, (2,)), *free, *beside(column, title, (20,))], None
         if at is not None:
             least = (Run(self.marks()[0][1], theme.ink, 12, 600),)
-            below = candidates(*at, 4.6, width_of(least), height_of(least))
-            put(least, [below[3], below[6], below[7], *below], at_least=below[6])
+            around = candidates(*at, 4.6, width_of(least), height_of(least))
+            yield least, [around[3], around[6], around[7], *around], around[6]
         rows = [22 + 18 * step for step in range(max(int(frame.height / 18) - 3, 1))]
         for x, (name, h) in zip(self._rule_columns(), self.result.loo.rules, strict=True):
             text = (Run(rule_text(name, h), theme.text2, 11),)
-            put(text, beside(x, text, rows))
-        return placed
+            yield text, beside(x, text, rows), None
 
     def _rule_columns(self) -> list[float]:
         return [float(self.frame_px.x_px(h)) for _, h in self.result.loo.rules]

@@ -52,6 +52,20 @@ class RegressionFitFooter(QWidget):
             label="picture",
             tip="The fit, the leave-one-out error over bandwidths, or what each method costs",
         )
+        self._make_bandwidth()
+        self._baseline_caption = Caption("baseline", self)
+        self.baseline = Combo(
+            BASELINE_CHOICES,
+            self,
+            width=96,
+            name="fit.baseline",
+            label="baseline",
+            tip="Other estimates on the same data",
+        )
+        self.measure = Button("Measure again", self, name="fit.measure", tip="Time the three methods on this machine")
+        self._arrange()
+
+    def _make_bandwidth(self) -> None:
         self._h_caption = Caption("h", self)
         self.slider = Slider(
             0.05,
@@ -77,17 +91,6 @@ class RegressionFitFooter(QWidget):
         self.objective = Check(
             "L(c)", self, name="fit.objective_shown", tip="The local objective beside the plot: its minimum is the fit"
         )
-        self._baseline_caption = Caption("baseline", self)
-        self.baseline = Combo(
-            BASELINE_CHOICES,
-            self,
-            width=96,
-            name="fit.baseline",
-            label="baseline",
-            tip="Other estimates on the same data",
-        )
-        self.measure = Button("Measure again", self, name="fit.measure", tip="Time the three methods on this machine")
-        self._arrange()
 
     def _arrange(self) -> None:
         row = self._row = row_of(self)
