@@ -85,10 +85,8 @@ class Window(QMainWindow):
         self.opening_view = OpeningView(self, session, self.opening, notice=self.notice, importing=self.importing)
         session.sceneChanged.connect(self._give_sizes_back)  # after they did
         for signal in (session.sceneChanged, session.editsChanged, session.modelChanged, session.samplesChanged):
-            signal.connect(self._update_title)
-        self._update_title()
-        session.sceneChanged.connect(self._prefer)
-        self._prefer()
+            signal.connect(self._follow_session)
+        self._follow_session()
         self._restore()
 
     # --- building ------------------------------------------------------------------------------------------------
@@ -273,11 +271,9 @@ class Window(QMainWindow):
         for panel in self.panels.values():
             panel.redraw()
 
-    def _prefer(self) -> None:
-        """A drag among many samples is followed by the fit first, by the other panels as time allows."""
+    def _follow_session(self) -> None:
+        # A drag among many samples is followed by the fit first, by the other panels as time allows.
         self.engine.prefer("fit" if self.session.kind == "regression" else "")
-
-    def _update_title(self) -> None:
         name = self.session.model.name if self.session.model is not None else "no model"
         scene = name if self.session.kind == "head" else self.session.document.samples.name
         self.setWindowTitle(f"{scene} — KAV" + (" — edited" if self.session.edited else ""))

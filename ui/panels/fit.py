@@ -60,10 +60,9 @@ class FitPanel(Panel):
         self._stack.setContentsMargins(0, 0, 0, 0)
         for page in (self._fit_page(), self.bandwidth_plot, self.cost_plot):
             self._stack.addWidget(page)
-        self.head_footer = HeadFitFooter(self)
-        self.regression_footer = RegressionFitFooter(self)
-        self.footer.addWidget(self.head_footer)
-        self.footer.addWidget(self.regression_footer)
+        self.head_footer, self.regression_footer = HeadFitFooter(self), RegressionFitFooter(self)
+        for footer in (self.head_footer, self.regression_footer):
+            self.footer.addWidget(footer)
         self._cost = Job("fit.cost", self.session.engine, self)
         self._file = Job("fit.file", self.session.engine, self)
         self._connect_plot()
@@ -233,8 +232,7 @@ class FitPanel(Panel):
         """Of the regression scene every sample is written, with fitted value and residual, by the engine."""
         if self.session.kind != "regression" or Path(path).suffix.lower() not in DATA_SUFFIXES:
             return super().export_to(path)
-        self._file.start(partial(_write, path, self.session.scene(), self.result))
-        return None
+        return self._file.start(partial(_write, path, self.session.scene(), self.result))
 
     # --- what the person does ------------------------------------------------------------------------------------
 
