@@ -14,7 +14,7 @@ from kav.views.dose import Result
 from ..theme import current
 from .axes import span
 from .handles import Handle
-from .labels import Box, Obstacles, along, belongs, place
+from .labels import Box, Obstacles, Remembered, along, belongs
 from .lettering import Run, height_of, paint_runs, reading_runs, width_of
 from .plot import Plot, area_path
 
@@ -57,6 +57,7 @@ class DosePlot(Plot):
         self.restyle()
         self._named_for: tuple[object, ...] | None = None  # curve, frame, theme and disc that `_named` was placed for
         self._named: list[tuple[Run, Box]] = []
+        self._remembered = Remembered()
 
     def show_result(self, result: Result) -> None:
         """Draw a result; while the handle is dragged the axes hold and it stays under the mouse."""
@@ -190,6 +191,7 @@ class DosePlot(Plot):
         """Find each curve's name a place where it does not meet another."""
         frame, theme, curve = self.frame_px, current(), self.result.curve
         bounds = Box(frame.left + 4, frame.top, frame.width - 8, frame.height - 2)
+        self._remembered.begin((frame.width, frame.height, self.result.kind))
         lines = {
             name: self._polyline(curve.doses, values)
             for name, values in (("response", curve.response), ("direct", curve.direct), ("tangent", curve.tangent))
@@ -204,7 +206,7 @@ class DosePlot(Plot):
         ):
             places = along(lines[name], width_of((run,)), height_of((run,)), prefer=prefer)
             rivals = [line for other, line in lines.items() if other != name]
-            box = place(places, bounds, taken, wanted=belongs(lines[name], rivals))
+            box = self._remembered.place(places, bounds, taken, wanted=belongs(lines[name], rivals))
             if box is not None:
                 placed.append((run, box))
                 taken = taken.with_box(box)

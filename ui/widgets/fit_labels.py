@@ -68,7 +68,7 @@ class Labels:
         self, runs: tuple[Run, ...], places: Iterable[Box], *, wanted: Callable[[Box], bool] | None = None
     ) -> Box | None:
         """Place runs at the first free place (that is `wanted`)."""
-        box = place(places, self.bounds, self.taken, wanted=wanted)
+        box = self.plot.remembered.place(places, self.bounds, self.taken, wanted=wanted)
         if box is not None:
             self.fix(runs, box)
         return box
@@ -118,6 +118,7 @@ def paint_labels(painter: QPainter, plot: FitPicture) -> None:
 def placed_labels(plot: FitPicture) -> Labels:
     """Place every label, the most needed first."""
     labels, result, theme = Labels(plot), plot.result, current()
+    plot.remembered.begin((plot.frame_px.width, plot.frame_px.height, result.kind, plot.compact))
     _put_axis_title(labels, plot)
     _put_band_note(labels, plot)
     _put_f(labels, plot)

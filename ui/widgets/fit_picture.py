@@ -18,6 +18,7 @@ from .axes import span
 from .dots import radii
 from .fit_labels import Labels
 from .fit_paint import paint_fit
+from .labels import Remembered
 from .plot import Plot, area_path
 
 # Room above and below, as shares of the range: the head's is that of the data, the regression's has round ends already.
@@ -43,6 +44,7 @@ class FitPicture(Plot):
         self.ring = ""  # the row of the correspondence table under the mouse
         self.places = np.empty((0, 3))  # of the observations: x, y, radius in pixels
         self.labels: Labels | None = None
+        self.remembered = Remembered()
         self.labels_for: tuple[object, ...] | None = None  # the result, frame and theme they were placed for
         self._cloud_of: object = None  # the density that the picture was made of
         self._live: tuple[float, float] | None = None  # where the dragged thing is, in units of the data

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ui.widgets.labels import Box, Obstacles, along, belongs, candidates, place
+from ui.widgets.labels import Box, Obstacles, Remembered, along, belongs, candidates, place
 
 BOUNDS = Box(0, 0, 400, 250)
 places_across = st.floats(-20, 420)
@@ -105,3 +105,26 @@ def test_a_name_belongs_to_the_nearer_curve():
     upper, lower = (np.stack([np.linspace(0, 400, 50), np.full(50, y)], axis=1) for y in (50.0, 150.0))
     assert belongs(upper, [lower])(Box(100, 60, 50, 12))
     assert not belongs(upper, [lower])(Box(100, 130, 50, 12))
+
+
+def test_a_remembered_label_stays_while_its_place_is_free():
+    remembered, dot = Remembered(), (200, 120, 4)
+    free = Obstacles.of(np.asarray([dot], dtype=float))
+    right = Box(210, 114, 30, 12)  # in the way of the first place only
+    remembered.begin("frame")
+    left = remembered.place(candidates(*dot, 60, 14), BOUNDS, free.with_box(right))
+    assert left == candidates(*dot, 60, 14)[1]
+    remembered.begin("frame")
+    assert remembered.place(candidates(*dot, 60, 14), BOUNDS, free) == left
+    remembered.begin("another frame")
+    assert remembered.place(candidates(*dot, 60, 14), BOUNDS, free) == candidates(*dot, 60, 14)[0]
+
+
+def test_a_remembered_label_gives_way_when_its_place_is_taken():
+    remembered, dot = Remembered(), (200, 120, 4)
+    free = Obstacles.of(np.asarray([dot], dtype=float))
+    for taken, chosen in (((), 0), ((0,), 1), ((0, 1), 2), ((), 2)):
+        boxes = candidates(*dot, 60, 14)
+        specks = [Box(boxes[i].left + 28, boxes[i].top + 6, 1, 1) for i in taken]
+        remembered.begin("frame")
+        assert remembered.place(boxes, BOUNDS, Obstacles.of(free.dots, boxes=specks)) == boxes[chosen]
