@@ -69,7 +69,7 @@ class DosePlot(Plot):
             self._respan()
         if not same:
             self._set_curves()
-        self.viewport().update()
+        self.repaint_now()
 
     def set_movable(self, movable: bool) -> None:
         """Let the handle be dragged, or show it only."""

@@ -72,7 +72,7 @@ class FitPicture(Plot):
         if not self.dragged or new_scene:
             self._respan()
         self._set_curves()
-        self.viewport().update()
+        self.repaint_now()
 
     def set_compact(self, compact: bool) -> None:
         """Give the axis title more room in a low plot, and name fewer dots."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import pyqtgraph as pg
-from PySide6.QtCore import QEvent, QPointF, Qt, Signal
+from PySide6.QtCore import QEvent, QPointF, Qt, QTimer, Signal
 from PySide6.QtGui import QFocusEvent, QKeyEvent, QMouseEvent
 from PySide6.QtWidgets import QWidget
 
@@ -18,6 +18,7 @@ from .handles import Handle, hit
 
 _BY_KEYBOARD = (Qt.FocusReason.TabFocusReason, Qt.FocusReason.BacktabFocusReason, Qt.FocusReason.ShortcutFocusReason)
 _ARROWS = {Qt.Key.Key_Left: (-1, 0), Qt.Key.Key_Right: (1, 0), Qt.Key.Key_Up: (0, 1), Qt.Key.Key_Down: (0, -1)}
+_ANSWER_MS = 25
 _DRAG_PX = 3.0  # a press that moves less is a click
 
 
@@ -51,6 +52,9 @@ class Grabbing(pg.GraphicsView):
         self.active = ""  # the handle that the arrow keys move
         self.hover = ""  # the handle under the mouse
         self.dragged = ""  # the handle that is being dragged
+        # The answer to a move is usually there by then and paints the handle too: one picture instead of two.
+        self._moved = QTimer(self, singleShot=True, interval=_ANSWER_MS)
+        self._moved.timeout.connect(self.viewport().update)
         self._press: QPointF | None = None
         self._under = ""
         self._ring = False
@@ -88,7 +92,8 @@ class Grabbing(pg.GraphicsView):
             if self.dragged or far:
                 self.dragged = self._under
                 self.handleMoved.emit(self._under, at.x(), at.y())
-                self.viewport().update()
+                if not self._moved.isActive():
+                    self._moved.start()
             return
         self._set_hover(self.grab_at(at.x(), at.y()))
 
@@ -99,8 +104,14 @@ class Grabbing(pg.GraphicsView):
             self.hovered.emit(name)
             self.viewport().update()
 
+    def repaint_now(self) -> None:
+        """Paint what was set, and with it the handle of a drag."""
+        self._moved.stop()
+        self.viewport().update()
+
     def mouseReleaseEvent(self, event: QMouseEvent) -> None:
         event.accept()
+        self._moved.stop()
         if event.button() != Qt.MouseButton.LeftButton or self._press is None:
             return
         name, dragged = self._under, self.dragged
