@@ -59,12 +59,12 @@ LIST = Example(
 )
 NO_EFFECT = Example(
     title="A large weight without effect",
-    prompt="Our new teacher was called Emma Jerusalem. Everyone in the village liked Emma",
+    prompt=LIST.prompt,
     layer=0,
     head=2,
     query=-1,
-    target="Jerusalem",
-    look="The head puts most of its weight on the earlier Emma, yet the prediction stays when it is removed: see dose.",
+    target=LIST.target,
+    look="The same list, another head: it looks at the earlier Emma, yet the prediction stays without it: see dose.",
 )
 WRONG = Example(
     title="The head is wrong",

@@ -88,12 +88,16 @@ class Network(nn.Module):
 
     @torch.no_grad()
     def export(self, folder: Path) -> None:
-        """Write config.json and model.safetensors (float16)."""
+        """Write config.json and model.safetensors (float16).
+
+        The output matrix is centred over the vocabulary. No probability changes, for all logits of a prediction move
+        together; but what all tokens share, most of the matrix after training, is no longer read as copying.
+        """
         from safetensors.torch import save_file
 
         tensors = {
             "model.embed_tokens.weight": self.W_E,
-            "lm_head.weight": self.W_U,
+            "lm_head.weight": self.W_U - self.W_U.mean(dim=0),
             "model.norm.weight": self.gain_final,
         }
         for layer, block in enumerate(self.blocks):

@@ -3,6 +3,10 @@
     pip install -e '.[train]'
     python resources/models/induction/train.py --seed 21 --out build/induction
 
+A second model with a small MLP starts from the first:
+
+    python resources/models/induction/train.py --seed 31 --base build/induction --out build/induction_mlp
+
 Three stages. `circuit`: repeated random tokens only, until an induction circuit has formed; from then on the queries
 and keys of head 0.0 are held. `prose`: mostly text, the learning rate falling to zero. `polish`: more repeats, so that
 the heads dare to act in sentences. What is started or held instead of learned is said in MODEL_CARD.md.

@@ -95,7 +95,7 @@ def test_reading_line_calls_copying_what_it_is(score, words):
 
 
 def test_induction_heads_of_the_bundled_model_copy(scene):
-    assert plain(_compute(scene()).reading).startswith("OV copies: what it reads it promotes. Copying score +0.9")
+    assert plain(_compute(scene()).reading).startswith("OV copies: what it reads it promotes. Copying score +1.0")
 
 
 def test_reading_line_of_qk_names_the_best_key(scene):
