@@ -30,7 +30,7 @@ COMMANDS: tuple[Command, ...] = (
     Command("export.window", "File", "Export window…", "export_window", "Ctrl+E", "PNG, SVG or PDF", group=1),
     Command("app.quit", "File", "Quit", "close", "Ctrl+Q", group=2),
     Command("edit.undo", "Edit", "Undo", "undo", "Ctrl+Z", "Take the last edit or drag back"),
-    Command("edit.redo", "Edit", "Redo", "redo", "Ctrl+Shift+Z", "Do it again"),
+    Command("edit.redo", "Edit", "Redo", "redo", "Ctrl+Shift+Z; Ctrl+Y", "Do it again"),
     Command("edit.reset", "Edit", "Reset edits", "reset_edits", "Ctrl+0", "Show the model as it runs", group=1),
     Command("data.paste", "Edit", "Paste samples", "paste_samples", "Ctrl+V", "Two columns of numbers", group=2),
     Command("prompt.edit", "Edit", "Edit prompt", "edit_prompt", "F2", "Type; every panel follows", group=2),
@@ -39,7 +39,7 @@ COMMANDS: tuple[Command, ...] = (
     Command("view.back", "View", "Back", "back", "Alt+Left", "To the selection before", group=1),
     Command("view.forward", "View", "Forward", "forward", "Alt+Right", group=1),
     Command("view.light", "View", "Light", "use_light_theme", checkable=True, group=2),
-    Command("view.dark", "View", "Dark", "use_dark_theme", "Ctrl+D", checkable=True, group=2),
+    Command("view.dark", "View", "Dark", "use_dark_theme", "Ctrl+D", "Again: back to light", checkable=True, group=2),
     Command("view.reset", "View", "Reset layout", "reset_layout", "Ctrl+Shift+R", "Panels in their places", group=3),
     Command("model.bundled", "Model", "Bundled induction model", "open_bundled", tip="The model of the first start"),
     Command("model.reopen", "Model", "Open again", "reopen", "F5", "Read the model's files again"),
@@ -54,6 +54,8 @@ COMMANDS: tuple[Command, ...] = (
 
 # What the keys do inside a panel, for the F1 list; the panels themselves handle them.
 PANEL_KEYS: tuple[tuple[str, str], ...] = (
+    ("Ctrl+1 … Ctrl+5", "one panel alone, in reading order; again or Esc: all of them"),
+    ("click, Shift + click", "on a token: make it the query, the key"),
     ("Tab", "to the next control, handle or plot"),
     ("arrow keys", "move the selection of a matrix, or the handle of a plot"),
     ("Shift + arrow keys", "ten times as far; in the token strip: move the key"),
@@ -88,7 +90,7 @@ def _action(command: Command, target: QObject) -> QAction:
     action.setObjectName(command.name)
     action.setCheckable(command.checkable)
     if command.keys:
-        action.setShortcut(QKeySequence(command.keys))
+        action.setShortcuts(QKeySequence.listFromString(command.keys))
     action.setToolTip(command.tip or command.text)
     action.setStatusTip(command.tip)
     action.triggered.connect(getattr(target, command.slot))

@@ -111,11 +111,11 @@ class Commands(QObject):
 
     def undo(self) -> None:
         """Take the last change back."""
-        self._session.undo_stack.undo()
+        self._session.undo()
 
     def redo(self) -> None:
         """Do it again."""
-        self._session.undo_stack.redo()
+        self._session.redo()
 
     def reset_edits(self) -> None:
         """Show the model (or the samples) as it is."""
@@ -155,8 +155,8 @@ class Commands(QObject):
         self._update()
 
     def use_dark_theme(self) -> None:
-        """Light ink on a dark page."""
-        self._window.set_theme("dark")
+        """Light ink on a dark page; once more, and the page is light again."""
+        self._window.set_theme("light" if theme.current().dark else "dark")
         self._update()
 
     def reset_layout(self) -> None:

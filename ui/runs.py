@@ -55,7 +55,8 @@ def run_prompt(
     if known and last.edits == fitting:
         return Runs(prompt, bos, fitting, base, last.edited, last.seconds)
     edited = run(model, tokens, edits=fitting, base=base, task=task) if fitting else None
-    return Runs(prompt, bos, fitting, base, edited, time.perf_counter() - start)
+    seconds = last.seconds if known and edited is None else time.perf_counter() - start  # nothing ran
+    return Runs(prompt, bos, fitting, base, edited, seconds)
 
 
 def example_ids(d_vocab: int) -> str:

@@ -7,7 +7,7 @@ where the person looks (head, query, key, target) has a back and forward history
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
@@ -318,6 +318,22 @@ class Session(QObject):
         kept = tuple((i, scale) for i, scale in self.document.doses if i != index)
         doses = kept if dose == 1.0 else (*kept, (index, dose))
         self._change(replace(self.document, doses=doses), "scale sample", merge)
+
+    def undo(self) -> None:
+        """Take the last change back, and show the scene that it belongs to: nothing is undone unseen."""
+        self._walk(self.undo_stack.undo)
+
+    def redo(self) -> None:
+        """Do it again, and show its scene."""
+        self._walk(self.undo_stack.redo)
+
+    def _walk(self, step: Callable[[], None]) -> None:
+        before = self.document
+        step()
+        if before.edits != self.document.edits:
+            self.set_scene("head")
+        elif before != self.document:
+            self.set_scene("regression")
 
     def end_drag(self) -> None:
         """Close the running undo step: the next drag of the same thing is a step of its own."""

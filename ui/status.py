@@ -68,7 +68,8 @@ class StatusLine(QStatusBar):
         if session.kind == "regression":
             facts.append(f"{session.document.samples.n:,} samples")
         elif session.trace is not None:
-            facts.append(f"{len(session.trace.tokens.ids)} tokens")
+            n_tokens = len(session.trace.tokens.ids)
+            facts.append(f"{n_tokens} token" + "s" * (n_tokens != 1))
         if session.kind in self._timed:
             word, seconds = self._timed[session.kind]
             facts.append(f"{word} {number(1000 * seconds)} ms")

@@ -8,11 +8,12 @@ tabs. "Where does it look?" never stands alone: the card "Does it matter?" canno
 from __future__ import annotations
 
 import gc
+from functools import partial
 from itertools import pairwise
 from typing import Any
 
 from PySide6.QtCore import QByteArray, QSettings, Qt, QTimer
-from PySide6.QtGui import QCloseEvent, QResizeEvent
+from PySide6.QtGui import QCloseEvent, QKeyEvent, QResizeEvent
 from PySide6.QtWidgets import QApplication, QDockWidget, QMainWindow, QMenu, QMenuBar, QVBoxLayout, QWidget
 
 from . import theme
@@ -78,6 +79,7 @@ class Window(QMainWindow):
         self.docks: dict[str, QDockWidget] = {}
         for panel_class in PANELS:
             self._add_panel(panel_class(session, self))
+        self._build_panel_menu()
         self.status = StatusLine(session, self)
         self.setStatusBar(self.status)
         self.examples.shown.connect(self.status.say)
@@ -108,13 +110,25 @@ class Window(QMainWindow):
         self.open_menus = OpenMenus(self.session, self.opening, file, model)
         self.examples = ExamplesMenu(self.session, self.opening, bar)
         self.prompt_bar = PromptBar(self.session, self.sets, top)
-        self.prompt_bar.undoRequested.connect(self.session.undo_stack.undo)
+        self.prompt_bar.undoRequested.connect(self.session.undo)
         self.prompt_bar.model.modelRequested.connect(self.opening.open)
         self.opening.placesChanged.connect(self._on_opening_places_changed)
         column.addWidget(bar)
         column.addWidget(self.prompt_bar)
         self.setMenuWidget(top)
         self.commands.bind(self.actions_by_name)
+
+    def _build_panel_menu(self) -> None:
+        """View > One panel: each alone by its number, in reading order."""
+        view = self.menu_bar.findChild(QMenu, "menu.view")
+        menu = view.addMenu("One panel")
+        menu.setObjectName("menu.panels")
+        for number, (name, panel) in enumerate(self.panels.items(), start=1):
+            action = menu.addAction(f"{panel.question}")
+            action.setObjectName(f"view.panel.{name}")
+            action.setShortcut(f"Ctrl+{number}")
+            action.triggered.connect(partial(self._on_panel_maximise_requested, name))
+            self.addAction(action)
 
     def _add_panel(self, panel: Panel) -> None:
         dock = QDockWidget(panel.question, self)
@@ -210,7 +224,14 @@ class Window(QMainWindow):
         self._show_cards()
         self._size_cards()
 
-    def _on_panel_maximise_requested(self, name: str) -> None:
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        """Esc gives the other panels back."""
+        if event.key() == Qt.Key.Key_Escape and self._maximised is not None:
+            self.maximise(None)
+        else:
+            super().keyPressEvent(event)
+
+    def _on_panel_maximise_requested(self, name: str, *_: object) -> None:
         self.maximise(None if self._maximised == name else name)
 
     def _on_panel_tab_requested(self, name: str) -> None:

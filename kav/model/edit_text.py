@@ -5,7 +5,7 @@ One line per kind of edit; `format_edit` and `parse_edit` are inverses up to the
     head 0.0 × 0.00                          scale a head
     head 0.0 × 0.00 from mean at 3, 4        with a baseline, at some positions
     mlp 1 × 0.50                             scale an MLP
-    beta 1.1 × 2.00                          inverse temperature of a head
+    head 1.1 β × 2.00                        inverse temperature of a head ("beta 1.1 x 2" is read too)
     edge 1.1 key 3 × 0.00 at 13              message of one source token, for one query
     mask 1.1 key 0, 3 at 13                  keys removed before the softmax
     score 1.1 query 13 key 3 = 1.50          one score
@@ -95,6 +95,7 @@ def _move_query(g: Groups) -> Edit:
 _KINDS: tuple[tuple[str, Callable[[Groups], Edit]], ...] = (
     (rf"head\s+{_HEAD}{_SCALE}{_WHERE}", _scale_head),
     (rf"mlp\s+(?P<layer>\d+){_SCALE}{_WHERE}", _scale_mlp),
+    (rf"head\s+{_HEAD}\s+(?:β|beta){_SCALE}", _set_temperature),
     (rf"beta\s+{_HEAD}{_SCALE}", _set_temperature),
     (rf"edge\s+{_HEAD}\s+key\s+(?P<key>-?\d+){_SCALE}{_AT}", _scale_edge),
     (rf"mask\s+{_HEAD}\s+key\s+(?P<keys>{_PLACES})(?:\s+at\s+(?P<positions>{_PLACES}))?", _mask_keys),
@@ -153,7 +154,7 @@ def format_edit(edit: Edit) -> str:
         case ScaleMlp(layer, scale, baseline, positions):
             return f"mlp {layer} × {_number(scale)}{_from(baseline)}{_at(positions)}"
         case SetTemperature(layer, head, beta):
-            return f"beta {layer}.{head} × {_number(beta)}"
+            return f"head {layer}.{head} β × {_number(beta)}"
         case ScaleEdge(layer, head, key, scale, query):
             return f"edge {layer}.{head} key {key} × {_number(scale)}{_at(None if query is None else (query,))}"
         case MaskKeys(layer, head, keys, queries):

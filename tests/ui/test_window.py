@@ -113,6 +113,52 @@ def test_undo_and_redo_by_keyboard_take_an_edit_back(make_window, qtbot):
     assert window.session.edits == (ScaleHead(0, 0, 0.0),)
 
 
+def test_undo_shows_the_scene_that_it_changes(make_window, qtbot):
+    """Story: Ctrl+Z in the regression scene took back an edit of the head scene, which nobody saw."""
+    window = make_window()
+    window.session.put_edit(ScaleHead(0, 0, 0.0))
+    trigger(window, "view.regression")
+    trigger(window, "edit.undo")
+    assert (window.session.kind, window.session.edits) == ("head", ())
+    trigger(window, "view.regression")
+    window.session.set_x_query(1.0)
+    trigger(window, "view.head")
+    trigger(window, "edit.undo")
+    assert window.session.kind == "regression"
+
+
+def test_choices_of_a_scene_are_kept_through_the_other_scene_and_the_compact_layout(make_window, qtbot):
+    window = make_window()
+    weighting = window.panels["attention"].weighting
+    weighting.set_current("message")
+    weighting.changed.emit("message")
+    trigger(window, "view.regression")
+    assert weighting.current() == "weight"
+    trigger(window, "view.head")
+    assert weighting.current() == "message"
+    window.resize(1100, 700)
+    qtbot.waitUntil(lambda: window.compact)
+    window.resize(1440, 900)
+    qtbot.waitUntil(lambda: not window.compact)
+    assert weighting.current() == "message"
+
+
+def test_each_panel_is_alone_by_its_number_and_esc_gives_all_back(make_window, qtbot):
+    window = make_window()
+    for number, name in enumerate(window.panels, start=1):
+        qtbot.keyClick(window, str(number), Qt.KeyboardModifier.ControlModifier)
+        shown = {other for other, dock in window.docks.items() if dock.isVisible()}
+        assert shown == ({name, "dose"} if name == "attention" else {name})
+        qtbot.keyClick(window, Qt.Key.Key_Escape)
+        assert all(dock.isVisible() for dock in window.docks.values())
+
+
+def test_a_head_that_is_scaled_says_so(make_window):
+    window = make_window()
+    window.session.put_edit(ScaleHead(1, 0, 0.0))
+    assert "so the head, scaled × 0.00, adds 0.00" in window.panels["fit"].header.reading.text()
+
+
 def test_the_chip_resets_all_edits(make_window, qtbot):
     window = make_window()
     window.session.put_edit(ScaleHead(0, 0, 0.0))

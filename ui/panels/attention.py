@@ -45,6 +45,7 @@ class AttentionPanel(Panel):
     view = attention
 
     def build(self) -> None:
+        self._wanted: dict[str, str] = {}  # the weighting chosen in each scene
         self._stage = "pattern"
         self.matrix = MatrixView(self.body, name="attention.matrix", label="weights, queries down and keys across")
         self.mosaic = Mosaic(self.body, name="attention.mosaic")
@@ -140,12 +141,12 @@ class AttentionPanel(Panel):
     def on_compact(self, compact: bool) -> None:
         self.mosaic.set_compact(compact)
         self.shading.setVisible(not compact)
-        self.weighting.set_options(WEIGHTINGS[self._options()])
+        self._offer_weightings()
         self._share_out()
         self.request()
 
     def on_scene(self, kind: str) -> None:
-        self.weighting.set_options(WEIGHTINGS[self._options()])
+        self._offer_weightings()
         self.mosaic.setVisible(kind == "head")
         self.gallery.setVisible(kind == "regression")
         self.inspector.dismiss()
@@ -160,7 +161,7 @@ class AttentionPanel(Panel):
         return "compact" if self.compact else "head"
 
     def _on_session_model_changed(self) -> None:
-        self.weighting.set_options(WEIGHTINGS[self._options()])
+        self._offer_weightings()
 
     def _share_out(self) -> None:
         """Give the navigator what it can use, and the matrix the rest."""
@@ -178,7 +179,13 @@ class AttentionPanel(Panel):
     # --- what the person does ------------------------------------------------------------------------------------
 
     def _on_control_changed(self, key: str) -> None:
+        self._wanted[self.session.kind] = self.weighting.current()
         self.request()
+
+    def _offer_weightings(self) -> None:
+        """Offer the weightings there are now, and choose again what was chosen in this scene if it is among them."""
+        self.weighting.set_options(WEIGHTINGS[self._options()])
+        self.weighting.set_current(self._wanted.get(self.session.kind, "weight"))
 
     def _on_stages_triggered(self, action: QAction) -> None:
         self._stage = action.data()

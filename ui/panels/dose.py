@@ -102,8 +102,7 @@ class DosePanel(Panel):
         else:
             sample = f"sample {result.component.sample}"
             self.scope.set_options((("weight", f"weight of {sample}"), ("response", f"response of {sample}")))
-        if not self.value.hasFocus():
-            self.value.set_value(result.dose)
+        self.value.follow(result.dose)
         self._update_reset()
 
     def on_scene(self, kind: str) -> None:
@@ -140,8 +139,7 @@ class DosePanel(Panel):
         result = self.result
         if result is None or result.kind != self.session.kind:
             return
-        if not self.value.hasFocus():
-            self.value.set_value(value)
+        self.value.follow(value)
         component, merge = result.component, ("dose", result.component)
         if result.kind == "regression":
             if component.sample is not None and self.scope.current() != "response":

@@ -91,7 +91,7 @@ class FitPanel(Panel):
         self.plot.dotMoved.connect(self._edits.move_dot)
         self.plot.dotClicked.connect(self._edits.select_dot)
         self.plot.dotRemoved.connect(self._edits.remove_dot)
-        self.plot.sampleAdded.connect(self.session.add_sample)
+        self.plot.sampleAdded.connect(self._on_sample_added)
         self.plot.dragEnded.connect(self.session.end_drag)
         self.plot.hovered.connect(self._on_plot_hovered)
         self.correspondence.rowHovered.connect(self.plot.set_ring)
@@ -256,6 +256,11 @@ class FitPanel(Panel):
         self._baseline = name
         self.regression_footer.baseline.set_current(name)
         self.request()
+
+    def _on_sample_added(self, x: float, y: float) -> None:
+        """The keyboard moves and removes the new sample."""
+        self.session.add_sample(x, y)
+        self.plot.active = f"dot{self.session.document.samples.n - 1}"
 
     def _on_raw_weights_toggled(self, raw: bool) -> None:
         self._weights = "raw" if raw else "normalised"

@@ -59,6 +59,7 @@ class Choices(QFrame):
     def open_at(self, place: QPoint, width: int, current_key: object) -> None:
         """Show the list below `place` (global), with the current row marked."""
         self.search.clear()
+        self.search.setPlaceholderText("type to search" if self._options else "type a number, then Enter")
         self._fill()
         rows = min(max(self.list.count(), 1), 12)
         self.resize(max(width, 200), 52 + rows * 26)

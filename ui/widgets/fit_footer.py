@@ -107,12 +107,10 @@ class HeadFitFooter(QWidget):
         if not self.query.pressed:
             self.query.set_range(*result.query_range)
             self.query.set_value(result.query_at)
-        if not self.t.hasFocus():
-            self.t.set_value(result.query_at)
+        self.t.follow(result.query_at)
         if not self.sharpness.pressed:
             self.sharpness.set_value(result.beta)
-        if not self.beta.hasFocus():
-            self.beta.set_value(result.beta)
+        self.beta.follow(result.beta)
 
     def _on_sharpness_changed(self, beta: float) -> None:
         # The left end of a logarithmic slider stands for the limit: every key counts the same.

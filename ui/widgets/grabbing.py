@@ -82,6 +82,8 @@ class Grabbing(pg.GraphicsView):
         self._under = self.grab_at(at.x(), at.y())
         if self._under:
             self.active = self._under
+            self.hover = ""  # what was said about it is about to be wrong; the next hover says it again
+            self.hovered.emit("")
         self.viewport().update()
 
     def mouseMoveEvent(self, event: QMouseEvent) -> None:

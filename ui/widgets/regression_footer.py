@@ -144,8 +144,8 @@ class RegressionFitFooter(QWidget):
             reach = RIGHT_END * (high - low)
             self.slider.set_range(0.01 * reach, reach, default=result.loo_h)
             self.slider.set_value(result.h)
-        if result.h is not None and not self.h.hasFocus() and not self.h.property("wrong"):
-            self.h.set_value(result.h)
+        if result.h is not None and not self.h.property("wrong"):
+            self.h.follow(result.h)
         self._loo_h = result.loo_h
         self.loo.setText(self._loo_text())
         self.loo.set_available("" if result.loo_h is not None else "Leave-one-out needs at least two samples")

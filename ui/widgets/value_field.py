@@ -75,6 +75,14 @@ class ValueField(QLineEdit):
         self.set_wrong(False)
         self.updateGeometry()
 
+    def follow(self, value: float) -> None:
+        """Show a value that was changed elsewhere, unless somebody is typing here; focus alone is no reason to stay."""
+        if self.hasFocus() and self.isModified():
+            return
+        self.set_value(value)
+        if self.hasFocus():
+            self.selectAll()
+
     def value(self) -> float:
         """Return the last good value."""
         return self._value
@@ -95,6 +103,7 @@ class ValueField(QLineEdit):
         """Accept or refuse what is typed; the same as pressing Enter."""
         text = self.text()
         if text == self._written(self._value):
+            self.setModified(False)
             return self.set_wrong(False)
         value = parse_number(text)
         if value is None:

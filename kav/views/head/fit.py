@@ -13,7 +13,7 @@ import numpy as np
 
 from kav import smoother
 from kav.arrays import like, to_host
-from kav.model.edits import SetTemperature
+from kav.model.edits import ScaleHead, SetTemperature
 from kav.model.head import curve as head_curve
 from kav.model.head import query_direction
 from kav.model.trace import Trace
@@ -72,7 +72,7 @@ def _result(scene: HeadScene, focus: Focus, now: Picture, *, before: Picture | N
     shown = [now.observations(), *([] if before is None else [before.observations()])]
     return Result(
         kind="head",
-        reading=_reading(now, before, labels, target=target),
+        reading=_reading(now, before, labels, target=target, scale=_scale(scene, focus)),
         points=shown[0],
         labels=labels,
         selected=focus.key,
@@ -158,7 +158,24 @@ def _target_pieces(scene: HeadScene, focus: Focus) -> Reading:
     return *target, Piece(" minus "), *token_pieces(vocabulary_label(scene.trace.model, focus.foil))
 
 
-def _reading(now: Picture, before: Picture | None, labels: tuple[Label, ...], *, target: Reading) -> Reading:
+def _scale(scene: HeadScene, focus: Focus) -> float | None:
+    """The scale that an edit gives the head's output, None without such an edit."""
+    scales = [
+        edit.scale
+        for edit in scene.edits
+        if isinstance(edit, ScaleHead) and (edit.layer, edit.head) == (focus.layer, focus.head)
+    ]
+    return scales[-1] if scales else None
+
+
+def _reading(
+    now: Picture,
+    before: Picture | None,
+    labels: tuple[Label, ...],
+    *,
+    target: Reading,
+    scale: float | None = None,
+) -> Reading:
     if not now.weights.any():
         return (Piece("undefined: no observation has positive weight, so the head adds nothing"),)
     best = int(np.argmax(now.weights))
@@ -167,7 +184,7 @@ def _reading(now: Picture, before: Picture | None, labels: tuple[Label, ...], *,
         Piece(share(float(now.weights[best])), strong=True),
         Piece(" of the weight is on "),
         *token_pieces(labels[best]),
-        Piece(", so the head adds "),
+        Piece(", so the head adds " if scale is None else f", so the head, scaled × {fixed(scale)}, adds "),
         Piece(signed(now.f), "direct", strong=True),
         Piece(" to the logit of "),
         *target,

@@ -31,7 +31,7 @@ def test_a_piece_of_a_word_is_joined_to_the_chip_before(scene):
 def test_edits_are_listed_in_words_with_the_weights_before(scene):
     made = scene(ScaleHead(0, 0, 0.0), SetTemperature(1, 0, 2.0))
     result = _compute(made)
-    assert result.edits_text == ("head 0.0 × 0.00", "beta 1.0 × 2.00")
+    assert result.edits_text == ("head 0.0 × 0.00", "head 1.0 β × 2.00")
     np.testing.assert_allclose(result.weights_before, made.base.pattern(1, 0)[-1], atol=1e-7)
 
 
