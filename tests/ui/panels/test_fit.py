@@ -106,7 +106,6 @@ def test_double_click_adds_a_sample_and_delete_removes_it(panel, session):
     assert panel.result.selected == n
     dot = place(panel, f"dot{n}")
     assert (dot - at).manhattanLength() <= 2
-    QTest.mouseClick(panel.plot.viewport(), Qt.MouseButton.LeftButton, pos=dot)
     QTest.keyClick(panel.plot, Qt.Key.Key_Delete)
     assert session.document.samples.n == n
 
@@ -193,6 +192,51 @@ def test_dragging_a_key_of_a_head_sets_its_score(head_panel, session):
     assert isinstance(edit, SetScore)
     assert (edit.key, edit.value) == (index, pytest.approx(score, abs=0.01))
     assert head_panel.result.points.x[index] == pytest.approx(score, abs=0.01)
+
+
+def test_a_key_that_is_dragged_becomes_the_selected_one(head_panel, session):
+    result = head_panel.result
+    index = next(i for i in np.flatnonzero(result.points.visible) if i != result.selected)
+    x, y, _ = head_panel.plot.place_dots()[index]
+    start = QPoint(round(x), round(y))
+    index = int(head_panel.plot.grab_at(x, y).removeprefix("dot"))
+    drag(head_panel, start, start + QPoint(-20, 0), start + QPoint(-40, 0))
+    assert session.selection.key == head_panel.result.selected == index
+    assert session.edits[0].key == index
+
+
+def test_the_tooltip_of_a_dot_goes_at_the_press_and_comes_back_by_the_next_hover(panel):
+    view, start = panel.plot.viewport(), place(panel, f"dot{panel.result.selected}")
+    QTest.mouseMove(view, start)
+    panel.inspector.appear()
+    assert panel.inspector.isVisible()
+    QTest.mousePress(view, Qt.MouseButton.LeftButton, pos=start)
+    assert not panel.inspector.isVisible()
+    end = start + QPoint(30, -30)
+    QTest.mouseMove(view, end)
+    QTest.mouseRelease(view, Qt.MouseButton.LeftButton, pos=end)
+    assert not panel.inspector.isVisible()
+    QTest.mouseMove(view, end + QPoint(1, 0))
+    panel.inspector.appear()
+    sample = panel.result.points.x[panel.result.selected]
+    assert float(panel.inspector.rows()[1][2]) == pytest.approx(sample, abs=0.01)
+    panel.inspector.dismiss()
+
+
+def test_a_field_that_only_has_the_focus_follows_a_reset(head_panel, session):
+    field = head_panel.head_footer.beta
+    field.setFocus()
+    field.selectAll()
+    QTest.keyClicks(field, "3")
+    QTest.keyClick(field, Qt.Key.Key_Return)
+    assert head_panel.result.beta == 3.0
+    session.undo_stack.undo()
+    assert field.hasFocus()
+    assert field.text() == "1.00"
+    QTest.keyClicks(field, "2")  # being typed: not overwritten
+    head_panel.head_footer.show_result(head_panel.result, 0)
+    assert field.text() == "2"
+    QTest.keyClick(field, Qt.Key.Key_Escape)
 
 
 def test_sharpness_is_a_temperature_and_its_left_end_is_zero(head_panel, session):
