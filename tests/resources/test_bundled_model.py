@@ -5,6 +5,7 @@ import re
 import numpy as np
 import pytest
 
+import kav
 from resources.models.induction.measure import HERE, INDUCTION, PREVIOUS, Measured, removed, report
 
 CARD = (HERE / "MODEL_CARD.md").read_text(encoding="utf-8")
@@ -101,3 +102,36 @@ def test_card_says_how_the_model_came_about(word):
 def test_notices_travel_with_the_model(name, notice):
     assert notice in (HERE / name).read_text(encoding="utf-8")
     assert name in CARD
+
+
+@pytest.fixture(scope="module")
+def with_mlp():
+    return Measured(HERE.parent / "induction_mlp")
+
+
+def test_model_with_mlp_fits_in_six_megabytes_with_its_words():
+    folder = HERE.parent / "induction_mlp"
+    assert sum(file.stat().st_size for file in folder.iterdir()) <= 6_000_000
+    assert (folder / "tokenizer.json").read_bytes() == (HERE / "tokenizer.json").read_bytes()
+
+
+def test_model_with_mlp_keeps_the_circuit(with_mlp):
+    assert with_mlp.second_copy(50) >= 0.97
+    assert min(with_mlp.prefix_matching[head] for head in INDUCTION) >= 0.85
+    assert with_mlp.second_copy(50, removed(PREVIOUS)) < 0.05
+    assert sum(item.right for item in with_mlp.suite("sentences")) >= 10
+
+
+def test_mlps_take_part_in_predictions(with_mlp):
+    model = with_mlp.model
+    trace = kav.run(model, model.encode("The old carriage stopped before Rosings Park. And the LORD said unto"))
+    parts = kav.attribution(trace)
+    values = dict(zip(parts.components, parts.values, strict=True))
+    assert parts.values.sum() == pytest.approx(parts.total, abs=1e-3)
+    assert max(abs(values["mlp 0"]), abs(values["mlp 1"])) > 0.5
+
+
+def test_mlps_lower_the_loss_on_prose(found, with_mlp):
+    windows = [ids for block in found.held_out[::4] for ids in found.windows(block)[:2]]
+    losses = [float(np.mean([measured.loss(ids) for ids in windows])) for measured in (found, with_mlp)]
+    assert losses[1] < losses[0] - 0.05
