@@ -48,7 +48,8 @@ def _png(widget: QWidget, path: str, scale: float) -> None:
 
 def _svg(widget: QWidget, path: str, scale: float) -> None:
     file = _opened(path)
-    generator = QSvgGenerator(QSvgGenerator.SvgVersion.Svg11)  # the older profile has no clipping
+    generator = QSvgGenerator(QSvgGenerator.SvgVersion.SvgTiny12)
+    # That profile has no clips. The other writes them without the place of the widget, which cuts off what is shown.
     generator.setOutputDevice(file)
     generator.setSize(widget.size() * scale)
     generator.setViewBox(QRect(0, 0, widget.width(), widget.height()))

@@ -165,16 +165,12 @@ class CardHeader(QWidget):
         painter = QPainter(self)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         rect = QRectF(self.rect())
-        # The box runs on below the widget: the body continues it.
-        path = QPainterPath()
-        path.addRoundedRect(rect.adjusted(0.5, 0.5, -0.5, RADIUS * 2), RADIUS - 0.5, RADIUS - 0.5)
-        painter.fillPath(path, QColor(theme.panel))
-        painter.strokePath(path, QPen(QColor(theme.border), 1))
+        _paint_half(painter, rect, up=True)  # the body continues it
         if self._edited:
-            painter.setClipRect(QRectF(0, 0, rect.width(), EDGE))
-            path = QPainterPath()
-            path.addRoundedRect(rect.adjusted(0, 0, 0, RADIUS * 2), RADIUS, RADIUS)
-            painter.fillPath(path, QColor(theme.edited))
+            whole, edge = QPainterPath(), QPainterPath()
+            whole.addRoundedRect(rect, RADIUS, RADIUS)
+            edge.addRect(QRectF(0, 0, rect.width(), EDGE))
+            painter.fillPath(whole.intersected(edge), QColor(theme.edited))
         self._paint_panel_name()
 
     def _paint_panel_name(self) -> None:
@@ -197,14 +193,33 @@ class CardBody(QFrame):
         self.column.setSpacing(0)
 
     def paintEvent(self, event: QPaintEvent) -> None:
-        theme = current()
         painter = QPainter(self)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-        path = QPainterPath()
-        rect = QRectF(self.rect()).adjusted(0.5, -RADIUS * 2, -0.5, -0.5)
-        path.addRoundedRect(rect, RADIUS - 0.5, RADIUS - 0.5)
-        painter.fillPath(path, QColor(theme.panel))
-        painter.strokePath(path, QPen(QColor(theme.border), 1))
+        _paint_half(painter, QRectF(self.rect()), up=False)
+
+
+def _paint_half(painter: QPainter, rect: QRectF, *, up: bool) -> None:
+    """Paint the upper or lower half of a card's frame, open where the halves meet.
+
+    Nothing is painted outside `rect`: in a vector file no clip would hide it, and it would cover the other half.
+    """
+    left, right, corner = rect.left() + 0.5, rect.right() - 0.5, 2 * (RADIUS - 0.5)
+    path = QPainterPath()
+    if up:
+        top = rect.top() + 0.5
+        path.moveTo(left, rect.bottom())
+        path.arcTo(QRectF(left, top, corner, corner), 180, -90)
+        path.arcTo(QRectF(right - corner, top, corner, corner), 90, -90)
+        path.lineTo(right, rect.bottom())
+    else:
+        bottom = rect.bottom() - 0.5
+        path.moveTo(left, rect.top())
+        path.arcTo(QRectF(left, bottom - corner, corner, corner), 180, 90)
+        path.arcTo(QRectF(right - corner, bottom - corner, corner, corner), 270, 90)
+        path.lineTo(right, rect.top())
+    painter.fillPath(path, QColor(current().panel))
+    pen = QPen(QColor(current().border), 1, Qt.PenStyle.SolidLine, Qt.PenCapStyle.FlatCap)
+    painter.strokePath(path, pen)
 
 
 class CardFooter(QWidget):

@@ -14,6 +14,7 @@ from ..marks import paint_mark
 from ..theme import current
 from .matrix_layout import EDGE, LONGEST, MARK, SLANT, Grid, MatrixData
 from .painted import text_width, write
+from .shading import draw_pixels
 from .ticks import nice_ticks, tick_text
 from .token_label import label_width, paint_label
 
@@ -28,7 +29,7 @@ def paint_cells(painter: QPainter, grid: Grid, image: QImage, hatched: bool) -> 
     if hatched:
         paint_hatching(painter, rect)
     painter.setRenderHint(QPainter.RenderHint.SmoothPixmapTransform, False)
-    painter.drawImage(rect, image, QRectF(image.rect()))
+    draw_pixels(painter, rect, image)
     if grid.gapped:
         painter.setPen(Qt.PenStyle.NoPen)
         painter.setBrush(QColor(theme.grid))
@@ -44,12 +45,14 @@ def paint_hatching(painter: QPainter, rect: QRectF) -> None:
     theme = current()
     painter.save()
     painter.fillRect(rect, QColor(theme.sunk))
-    painter.setClipRect(rect)
     painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-    painter.setPen(QPen(QColor(theme.hatch), 1))
+    painter.setPen(QPen(QColor(theme.hatch), 1, Qt.PenStyle.SolidLine, Qt.PenCapStyle.FlatCap))
     start = rect.left()
     while start < rect.right() + rect.height():
-        painter.drawLine(QPointF(start, rect.top()), QPointF(start - rect.height(), rect.bottom()))
+        # Each line is cut at the sides rather than clipped: a vector file has no clips.
+        over, under = max(0.0, start - rect.right()), max(0.0, rect.left() - (start - rect.height()))
+        upper = QPointF(start - over, rect.top() + over)
+        painter.drawLine(upper, QPointF(start - rect.height() + under, rect.bottom() - under))
         start += HATCH
     painter.restore()
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from PySide6.QtCore import QEvent, QPointF, QRectF, QSize, Qt, Signal
+from PySide6.QtCore import QEvent, QPointF, QRect, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import QColor, QImage, QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QPen, QWheelEvent
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
@@ -14,7 +14,7 @@ from kav.views.attention import Thumb
 from ..theme import current
 from .mosaic_layout import CAPTION, EDGE, LINE, Tiles, arrange, wanted_width
 from .painted import STEPS, Painted, elided, text_width, write
-from .shading import levels_of, picture, pooled
+from .shading import draw_pixels, levels_of, picture, pooled
 
 
 class Mosaic(Painted):
@@ -194,7 +194,7 @@ class Mosaic(Painted):
         sheet = self._sheet(max(1, round(rect.width() * self.devicePixelRatioF())))
         n = sheet.width()
         first = sum(len(heads) for heads in self._thumbs[:layer]) + head
-        painter.drawImage(rect, sheet, QRectF(0, first * n, n, n))
+        draw_pixels(painter, rect, sheet, QRect(0, first * n, n, n))
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         painter.setBrush(Qt.BrushStyle.NoBrush)
         painter.setPen(QPen(QColor(theme.ctrl if self._hovered == (layer, head) else theme.border), 1))

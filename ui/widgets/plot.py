@@ -24,6 +24,7 @@ from ..theme import current, pen_scale
 from .axes import Frame, Span, column_intervals, row_intervals, ticks
 from .grabbing import Grabbing
 from .lettering import Run, paint_runs, width_of
+from .plot_items import Area, Curve, GridLine
 
 _DEEPEST_ZOOM = 0.02
 
@@ -67,7 +68,7 @@ class Plot(Grabbing):
 
     def add_curve(self, color: str, width: float, *, dash: tuple[float, ...] = (), z: float = 0.0) -> pg.PlotCurveItem:
         """Return a new curve in a colour of the theme; give it data with `setData`."""
-        curve = pg.PlotCurveItem(connect="finite", antialias=True)
+        curve = Curve(connect="finite", antialias=True)
         curve.setSegmentedLineMode("auto")
         curve.setZValue(z)
         self.box.addItem(curve, ignoreBounds=True)
@@ -77,14 +78,14 @@ class Plot(Grabbing):
 
     def add_area(self, z: float) -> QGraphicsPathItem:
         """Return a new filled area; give it a path with `area_path` and a brush in `restyle`."""
-        area = QGraphicsPathItem()
+        area = Area()
         area.setPen(QPen(Qt.PenStyle.NoPen))
         area.setZValue(z)
         self.box.addItem(area, ignoreBounds=True)
         return area
 
     def _grid_line(self) -> pg.InfiniteLine:
-        line = pg.InfiniteLine(angle=0, movable=False)
+        line = GridLine(angle=0, movable=False)
         line.setZValue(-100)
         self.box.addItem(line, ignoreBounds=True)
         return line
@@ -101,6 +102,11 @@ class Plot(Grabbing):
             curve.opts["pen"].setWidthF(width * ratio)
         for line in self._grid:
             line.currentPen.setWidthF(ratio)
+
+    @property
+    def pen_ratio(self) -> float:
+        """What the widths of the pens are multiplied by on the device being painted on."""
+        return self._ratio
 
     def _style_curve(self, curve: pg.PlotCurveItem, color: str, width: float, dash: tuple[float, ...]) -> None:
         # Cosmetic pens count device pixels, so their width grows with the ratio; dashes are in units of the width.
@@ -176,9 +182,10 @@ class Plot(Grabbing):
 
     def drawBackground(self, painter: QPainter, rect: QRectF) -> None:
         self._widen(round(abs(painter.deviceTransform().m11()), 3))
-        super().drawBackground(painter, rect)
         painter.save()
         self._in_pixels(painter)
+        # Exactly the widget: the exposed part of the scene reaches beyond it, and a vector file may not clip.
+        painter.fillRect(self.viewport().rect(), self.backgroundBrush())
         self.paint_under(painter)
         painter.restore()
 

@@ -5,8 +5,11 @@ A matrix of 4096 x 4096 is pooled once per size, so that painting it costs what 
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
-from PySide6.QtGui import QImage
+from PySide6.QtCore import QRect, QRectF
+from PySide6.QtGui import QImage, QPaintEngine, QPainter
 
 from ..theme import diverging_lut, sequential_lut
 
@@ -61,3 +64,19 @@ def picture(levels: np.ndarray, *, diverging: bool = False, visible: np.ndarray 
     pixels = np.ascontiguousarray(pixels)
     height, width = levels.shape
     return QImage(pixels.data, width, height, 4 * width, QImage.Format.Format_RGBA8888).copy()
+
+
+def draw_pixels(painter: QPainter, rect: QRectF, image: QImage, part: QRect | None = None) -> None:
+    """Paint an image (or a part of it), one pixel a cell, with sharp edges.
+
+    For files the part is cut out and its cells are enlarged beforehand: SVG has no parts of images, and readers of
+    both SVG and PDF smooth what they enlarge.
+    """
+    part = image.rect() if part is None else part
+    if painter.paintEngine().type() not in (QPaintEngine.Type.SVG, QPaintEngine.Type.Pdf):
+        painter.drawImage(rect, image, QRectF(part))
+        return
+    times = max(1, math.ceil(2 * max(rect.width() / part.width(), rect.height() / part.height())))
+    cells = image.copy(part).scaled(part.size() * times)
+    painter.setRenderHint(QPainter.RenderHint.LosslessImageRendering)
+    painter.drawImage(rect, cells)

@@ -1,7 +1,8 @@
 import pytest
-from PySide6.QtCore import QPoint, Qt
-from PySide6.QtGui import QColor
-from PySide6.QtWidgets import QAbstractButton
+from PySide6.QtCore import QBuffer, QPoint, QRect, QSize, Qt
+from PySide6.QtGui import QColor, QImage, QPainter, QRegion
+from PySide6.QtSvg import QSvgGenerator, QSvgRenderer
+from PySide6.QtWidgets import QAbstractButton, QWidget
 
 from kav.views.words import Piece
 from ui import theme
@@ -88,3 +89,31 @@ def test_footer_lays_out_controls_without_overlap(qtbot):
     assert combo.geometry().right() < value.x()
     assert value.geometry().right() <= 320 - 14
     assert footer.height() == 40
+
+
+@pytest.mark.parametrize("make", [lambda: CardHeader("Why?", "Panel", name="x"), CardBody])
+def test_nothing_is_painted_beyond_a_part_of_the_card(qtbot, make):
+    widget = make()
+    qtbot.addWidget(widget)
+    widget.resize(300, 54)
+    if isinstance(widget, CardHeader):
+        widget.set_edited(True)
+    buffer = QBuffer()
+    buffer.open(QBuffer.OpenModeFlag.WriteOnly)
+    generator = QSvgGenerator(QSvgGenerator.SvgVersion.SvgTiny12)  # a file without clips
+    generator.setOutputDevice(buffer)
+    generator.setSize(QSize(400, 200))
+    generator.setViewBox(QRect(0, 0, 400, 200))
+    generator.setResolution(widget.logicalDpiX())
+    painter = QPainter(generator)
+    widget.render(painter, QPoint(40, 40), QRegion(), QWidget.RenderFlag.DrawChildren)
+    painter.end()
+    drawn = QSvgRenderer(buffer.data())
+    image = QImage(400, 200, QImage.Format.Format_RGB32)
+    image.fill(QColor("#00ff00"))
+    painter = QPainter(image)
+    drawn.render(painter)
+    painter.end()
+    green = QColor("#00ff00")
+    assert image.pixelColor(190, 60) != green
+    assert all(image.pixelColor(x, y) == green for x in (60, 190, 330) for y in (*range(38), *range(96, 140)))

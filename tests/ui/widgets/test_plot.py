@@ -1,7 +1,8 @@
 import numpy as np
 import pytest
-from PySide6.QtCore import QPoint, QPointF, Qt
-from PySide6.QtGui import QImage, QPainter, QWheelEvent
+from PySide6.QtCore import QBuffer, QByteArray, QPoint, QPointF, Qt
+from PySide6.QtGui import QColor, QImage, QPainter, QWheelEvent
+from PySide6.QtSvg import QSvgGenerator, QSvgRenderer
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QWidget
 
@@ -134,3 +135,71 @@ def test_a_picture_drawn_through_a_painter_holds_the_same_axes_as_the_screen(plo
     QWidget.render(plot, painter, QPoint(40, 30))
     painter.end()
     assert moved.copy(40, 30, plot.width(), plot.height()) == direct
+
+
+def _svg_of(widget):
+    buffer = QBuffer()
+    buffer.open(QBuffer.OpenModeFlag.WriteOnly)
+    generator = QSvgGenerator(QSvgGenerator.SvgVersion.SvgTiny12)
+    generator.setOutputDevice(buffer)
+    generator.setSize(widget.size())
+    generator.setViewBox(widget.rect())
+    generator.setResolution(widget.logicalDpiX())
+    painter = QPainter(generator)
+    QWidget.render(widget, painter, QPoint())
+    painter.end()
+    return bytes(buffer.data())
+
+
+def _drawn(svg, size):
+    """The file as a renderer draws it that knows neither clips nor cosmetic pens."""
+    image = QImage(size, QImage.Format.Format_RGB32)
+    image.fill(Qt.GlobalColor.white)
+    painter = QPainter(image)
+    QSvgRenderer(QByteArray(svg.replace(b"non-scaling-stroke", b"none"))).render(painter)
+    painter.end()
+    return image
+
+
+def _rows_of(image, x, color):
+    want = QColor(color)
+    near = [
+        y
+        for y in range(image.height())
+        if abs(image.pixelColor(x, y).red() - want.red()) + abs(image.pixelColor(x, y).blue() - want.blue()) < 90
+    ]
+    return len(near)
+
+
+def test_a_curve_in_a_vector_file_has_its_width_without_cosmetic_pens(plot):
+    plot.add_curve("query", 4.0).setData(np.asarray([0.0, 10.0]), np.asarray([0.1, 0.1]))
+    image = _drawn(_svg_of(plot), plot.size())
+    assert 3 <= _rows_of(image, 200, theme.current().query) <= 5
+
+
+def test_a_zoomed_curve_ends_at_the_drawing_area_in_a_vector_file(plot):
+    plot.add_curve("query", 4.0).setData(np.asarray([0.0, 5.0, 10.0]), np.asarray([0.0, 0.0, 0.0]))
+    area = plot.add_area(-10)
+    area.setPath(area_path(np.asarray([0.0, 10.0]), np.full(2, -0.5), np.full(2, 0.5)))
+    area.setBrush(QColor("#ff0000"))
+    frame = plot.frame_px
+    plot.zoom(0.2, frame.left + frame.width / 2, frame.top + frame.height / 2)
+    image = _drawn(_svg_of(plot), plot.size())
+    assert _rows_of(image, 200, theme.current().query) > 2
+    outside = [image.pixelColor(int(frame.right) + 8, y).name() for y in range(image.height())]
+    assert set(outside) == {theme.current().panel.lower()}
+
+
+def test_the_background_stays_inside_the_widget(plot, qtbot):
+    card = QWidget()
+    qtbot.addWidget(card)
+    card.resize(400, 300)
+    plot.setParent(card)
+    plot.move(0, 50)
+    plot.show()
+    card.show()
+    plot.setBackgroundBrush(QColor("#ff0000"))
+    image = _drawn(_svg_of(card), card.size())
+    assert image.pixelColor(200, 48) != QColor("#ff0000")
+    assert image.pixelColor(4, 52) == QColor("#ff0000")
+    plot.setParent(None)
