@@ -176,14 +176,13 @@ def _put_axis_title(labels: Labels, plot: FitPicture) -> None:
 
 
 def _put_band_note(labels: Labels, plot: FitPicture) -> None:
+    """At the lower edge of the band, right or left; where dots or curves leave no place it is not said."""
     frame, result = plot.frame_px, plot.result
     text = "f cannot leave the band" if result.band_holds else "f may leave the range of the data"
     runs = (Run(text, current().muted, 11),)
     width, edge = width_of(runs), float(frame.y_px(result.band[0]))
-    below = edge + 3
-    top = below if below + 14 <= frame.bottom else edge - 16
-    top = min(max(top, frame.top + 18), frame.bottom - 15)
-    labels.fix(runs, Box(frame.right - 4 - width, top, width, 13))
+    columns = (frame.right - 4 - width, frame.left + 8)
+    labels.put(runs, tuple(Box(left, top, width, 13) for top in (edge + 3, edge - 16) for left in columns))
 
 
 def _put_f(labels: Labels, plot: FitPicture) -> None:

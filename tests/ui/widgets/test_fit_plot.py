@@ -282,3 +282,28 @@ def test_a_missing_observation_is_never_hovered(plot, head_result):
     points = fit.Observations(result.points.x, result.points.y, result.points.weight, np.zeros(8, dtype=bool))
     plot.show_result(replace(result, points=points))
     assert all(plot.grab_at(x, y) in ("", "query") for x, y, _ in plot.place_dots())
+
+
+def test_the_note_on_the_band_meets_no_dot_and_gives_way(plot, head_result):
+    result = head_result()
+    plot.show_result(result)
+    plot.grab()
+
+    def note():
+        return [box for runs, box in plot.labels.placed if runs[0].text == "f cannot leave the band"]
+
+    (usual,) = note()
+    x = np.full(8, plot.frame_px.x_at(usual.left + usual.width / 2))
+    y = np.full(8, plot.frame_px.y_at(usual.top + usual.height / 2))
+    points = replace(result.points, x=x, y=y)
+    plot.show_result(replace(result, points=points))
+    plot.grab()
+    assert note() != [usual]
+    assert all(plot.labels.bounds.holds(box) for box in note())
+    places = plot.frame_px.x_at(np.linspace(plot.frame_px.left, plot.frame_px.right, 60))
+    many = np.concatenate([places, places])
+    rows = np.concatenate([np.full(60, plot.frame_px.y_at(usual.top + 7)), np.full(60, result.band[0])])
+    crowd = fit.Observations(many, rows, np.full(120, 1 / 120), np.ones(120, dtype=bool))
+    plot.show_result(replace(result, points=crowd, labels=(result.labels * 15), selected=-1))
+    plot.grab()
+    assert note() == []
