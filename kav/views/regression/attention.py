@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from kav.regression.kernels import KERNELS
+from kav.regression.kernels import KERNELS, Kernel
 from kav.task import Task
 from kav.views.attention import KernelShape, Result, Spec
 from kav.views.regression.at_query import AtQuery, at_query, before, sample_name
@@ -19,6 +19,8 @@ from kav.views.words import Label, Piece, Reading, share, was
 
 MOST_PAIRED = 1_000
 """Samples up to which the whole matrix is taken and its columns added up."""
+DOT_PRODUCT = "exp(x·xᵢ)"
+"""Name of the exp-dot-product kernel where a tile of the gallery has no room for more."""
 SHAPE_U = np.linspace(-3, 3, 121)
 
 
@@ -56,13 +58,19 @@ def compute(spec: Spec, task: Task, last: Result | None = None) -> Result:
 
 
 def gallery() -> tuple[KernelShape, ...]:
-    """Return every kernel that has a shape over u, peak scaled to 1, in the order of `KERNELS`."""
-    zero = np.zeros(1)
-    return tuple(
-        KernelShape(kernel.name, kernel.title, SHAPE_U, np.exp(kernel.log_K(SHAPE_U) - kernel.log_K(zero)[0]))
-        for kernel in KERNELS.values()
-        if kernel.log_K is not None
-    )
+    """Return every kernel's shape over u, peak scaled to 1, in the order of `KERNELS`.
+
+    The exp-dot-product kernel is no function of u: its shape is over the product x xᵢ/h² in the place of u.
+    """
+    return tuple(_shape(kernel) for kernel in KERNELS.values())
+
+
+def _shape(kernel: Kernel) -> KernelShape:
+    if kernel.log_K is None:
+        log_K, title = kernel.log_kernel(np.ones(1), SHAPE_U, 1.0)[0], DOT_PRODUCT
+    else:
+        log_K, title = kernel.log_K(SHAPE_U), kernel.title
+    return KernelShape(kernel.name, title, SHAPE_U, np.exp(log_K - log_K.max()))
 
 
 def _rows(now: AtQuery, places: np.ndarray, columns: Columns) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

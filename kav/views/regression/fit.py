@@ -164,8 +164,18 @@ def _influences(name: str, now: AtQuery) -> tuple[tuple[str, float], ...]:
 def _reading(now: AtQuery, was_: AtQuery | None) -> Reading:
     if math.isnan(now.f):
         return (Piece("Undefined at "), now.query_piece(), Piece(": no observation has positive weight"))
-    n_near, share_near = now.prepared.within(now.scene.x_query, now.scene.h, now.kernel.name)
     end: Reading = () if was_ is None else (was(was_.y_text(was_.f)),)
+    so: Reading = (Piece(", so f = "), Piece(now.y_text(now.f), "direct", strong=True), *end)
+    if now.kernel.log_K is None:  # not local: what is near the query says nothing
+        heaviest = int(np.argmax(np.abs(now.weights)))
+        return (
+            Piece("A weighted average: "),
+            Piece(fixed(float(now.weights[heaviest])), strong=True),
+            Piece(" of the weight is on "),
+            Piece(sample_name(int(now.held[heaviest])), "key", strong=True, mark="key"),
+            *so,
+        )
+    n_near, share_near = now.prepared.within(now.scene.x_query, now.scene.h, now.kernel.name)
     return (
         Piece("A weighted average: "),
         Piece(fixed(share_near), strong=True),
@@ -173,9 +183,7 @@ def _reading(now: AtQuery, was_: AtQuery | None) -> Reading:
         Piece("1 sample" if n_near == 1 else f"{n_near:,} samples", strong=True),
         Piece(" within h of "),
         now.query_piece(""),
-        Piece(", so f = "),
-        Piece(now.y_text(now.f), "direct", strong=True),
-        *end,
+        *so,
     )
 
 

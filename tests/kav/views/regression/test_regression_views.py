@@ -204,10 +204,10 @@ def test_many_samples_share_columns_and_their_weights_still_sum_to_one():
     assert shown.sample_of_key[shown.key] == 700
 
 
-def test_gallery_shows_every_kernel_with_a_shape_and_is_reused():
+def test_gallery_shows_every_kernel_and_is_reused():
     shown = show(attention, scene())
     assert [shape.title for shape in shown.gallery][:3] == ["Gaussian", "Epanechn.", "uniform"]
-    assert len(shown.gallery) == 8
+    assert [shape.kernel for shape in shown.gallery] == list(KERNELS)
     assert all(shape.K.max() == pytest.approx(1) for shape in shown.gallery)
     assert show(attention, scene("laplace"), shown).gallery is shown.gallery
 
@@ -350,3 +350,19 @@ def test_one_or_two_samples_are_enough_for_every_panel(n):
     for panel in PANELS:
         show(panel, few)
     assert np.isfinite(show(fit, few).curve_f).all()
+
+
+def test_a_kernel_that_is_not_local_names_its_heaviest_sample():
+    shown = show(fit, scene("exp-dot-product", h=1.0))
+    weight = shown.points.weight
+    text = plain(shown.reading)
+    assert text.startswith(
+        f"A weighted average: {weight.max():.2f} of the weight is on ● sample {weight.argmax()}, so f"
+    )
+    assert "within h" not in text
+
+
+def test_the_exp_dot_product_tile_is_straight_in_logarithms():
+    (tile,) = (shape for shape in show(attention, scene()).gallery if shape.kernel == "exp-dot-product")
+    assert tile.title == "exp(x·xᵢ)"
+    np.testing.assert_allclose(np.diff(np.log(tile.K)), np.diff(tile.u))
