@@ -44,9 +44,11 @@ class ReadingLine(QWidget):
         return QSize(round(runs_width(runs_of(self._reading, self._px))) + 1, self.height())
 
     def paintEvent(self, event: QPaintEvent) -> None:
-        painter = QPainter(self)
-        base = baseline(self.height() / 2 + self._lower, font(self._px))
-        paint_runs(painter, runs_of(self._reading, self._px), 0.0, base, float(self.width()))
+        painter, px = QPainter(self), self._px
+        runs, smaller = runs_of(self._reading, px), runs_of(self._reading, px - 1)
+        if runs_width(runs) > self.width() >= runs_width(smaller):  # rather a little smaller than without its end
+            runs, px = smaller, px - 1
+        paint_runs(painter, runs, 0.0, baseline(self.height() / 2 + self._lower, font(px)), float(self.width()))
 
 
 class PredictsLine(ReadingLine):

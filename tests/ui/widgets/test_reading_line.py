@@ -60,6 +60,13 @@ def test_line_that_fits_is_painted_whole(qtbot):
     assert last_ink(show(qtbot, 600)) == pytest.approx(width, abs=2)
 
 
+def test_line_that_is_a_little_too_long_is_set_smaller_and_keeps_its_end(qtbot):
+    small, usual = runs_width(runs_of(READING, 11)), runs_width(runs_of(READING))
+    assert small < usual - 6
+    end = last_ink(show(qtbot, round(usual) - 3))
+    assert end == pytest.approx(small, abs=2)
+
+
 def test_tooltip_and_accessible_name_are_the_whole_line(qtbot):
     line = show(qtbot, 40)
     assert line.toolTip() == line.accessibleName() == plain(READING)
