@@ -31,7 +31,7 @@ _FEW = 300
 """Samples up to which every kernel is."""
 _FEW_PRODUCTS = 3_000
 """The same for exp-dot-product, which is not smooth where x is near 0 or at an end."""
-_THIN = 0.25
+THIN = 0.25
 """S_ii from which the closed form is not trusted."""
 _END = 50.0
 """Decay lengths from an end beyond which no weight is left."""
@@ -113,7 +113,7 @@ def _at_samples(prepared: Prepared, asked: Asked, sums: Sums, places: np.ndarray
     fitted = sums.mass > 0
     log_S = _log_own(asked, x) - sums.log_scale - np.log(np.where(fitted, sums.mass, 1.0))
     S = np.where(fitted, np.exp(np.minimum(log_S, 0.0)), 1.0)
-    thin = S > _THIN
+    thin = S > THIN
     closed = ~thin
     residual = np.where(closed, y - sums.moment / np.where(fitted, sums.mass, 1.0), 0.0)
     left_out = residual / np.where(closed, 1 - S, 1.0)
@@ -176,7 +176,7 @@ def _on_grid(prepared: Prepared, asked: Asked, level: int, spectra: Spectra) -> 
     f = sums.moment / np.where(held, sums.mass, 1.0)
     inner = slice(MARGIN, at.size - MARGIN)
     faint = log_mass < np.max(log_mass) + np.log(FAINT) if asked.kernel.name == "gaussian" else ~held
-    thin = ((S > _THIN) | faint)[inner]
+    thin = ((S > THIN) | faint)[inner]
     n_filled = cells.levels[level][0, 0]
     places = _places_of(cells.starts, level, np.flatnonzero(thin & (n_filled > 0.5)))
     rough, one_by_one = np.zeros(thin.shape, dtype=bool), places[:0]

@@ -18,12 +18,11 @@ from array_api_compat import is_numpy_array
 
 from kav import smoother
 from kav.arrays import Array, namespace, to_host
-from kav.regression.accounts import accounts
 from kav.regression.band import FEW
 from kav.regression.fit import Observed, checked_bandwidth, float64_arrays, observe
-from kav.regression.grid import Spectra
 from kav.regression.ladder import gaussian_sweep, n_true, without_own
 from kav.regression.loo_curve import loo_curve
+from kav.regression.loo_sweep import loo_errors
 from kav.regression.prepared import Prepared
 from kav.regression.rules import rule_of_thumb, search_range
 from kav.regression.search import golden_section, vertex
@@ -55,7 +54,7 @@ def _left_out(observed: Observed, rows: slice) -> tuple[Array, Array]:
 def error_every_pair(observed: Observed) -> tuple[float, int]:
     """Return the mean squared leave-one-out error, NaN if no sample has one, and the number of samples that do.
 
-    The plain twin of `accounts.accounts`.
+    The plain twin of `loo_sweep.loo_errors`.
     """
     xp = namespace(observed.x)
     square, count = 0.0, 0
@@ -95,13 +94,12 @@ def loo_score(x: Any, y: Any, h: Any, kernel: str = "gaussian") -> np.ndarray:
     (bandwidths,) = float64_arrays(h=h)
     asked = to_host(bandwidths)
     first = observe(x, y, float(np.reshape(asked, -1)[0]) if asked.size else 1.0, kernel)
-    each = [replace(first, h=checked_bandwidth(one)) for one in np.reshape(asked, -1)]
+    each = np.asarray([checked_bandwidth(one) for one in np.reshape(asked, -1)], dtype=np.float64)
     if is_numpy_array(first.x) and first.n > FEW:
-        prepared = Prepared.of(first.x[first.seen], first.y[first.seen])
-        spectra = Spectra(prepared.core.cells()) if prepared.n else None
-        scores = [accounts(prepared, one.h, one.kernel.name, exact=True, spectra=spectra).loo for one in each]
+        seen = (first.x, first.y) if first.all_seen else (first.x[first.seen], first.y[first.seen])
+        scores = loo_errors(Prepared.of(*seen), each, first.kernel.name, exact=True)[0]
     else:
-        scores = [error_every_pair(one)[0] for one in each]
+        scores = np.asarray([error_every_pair(replace(first, h=float(one)))[0] for one in each])
     return np.reshape(np.asarray(scores, dtype=np.float64), asked.shape)[()]
 
 

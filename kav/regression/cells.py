@@ -88,11 +88,20 @@ def _levels(bottom: np.ndarray) -> tuple[np.ndarray, ...]:
 def _parents(M: np.ndarray) -> np.ndarray:
     """Moments of cells twice as wide: ``s' = (s + d) / 2`` with d = -1/2 for a left child, 1/2 for a right one."""
     n = M.shape[1]
-    total = np.zeros((M.shape[0], n, M.shape[2] // 2))
-    for side, d in ((0, -0.5), (1, 0.5)):
-        shift = [[comb(j, i) * 2.0**-j * d ** (j - i) if i <= j else 0.0 for i in range(n)] for j in range(n)]
-        total += np.matmul(np.asarray(shift), M[..., side::2])
-    return total
+    left, right = _SHIFTS[0, :n, :n], _SHIFTS[1, :n, :n]
+    return np.asarray(np.matmul(left, M[..., ::2]) + np.matmul(right, M[..., 1::2]))
+
+
+def _shifts(n: int) -> np.ndarray:
+    """Binomial matrices that carry the moments of a left and a right child over to their parent, (2, n, n)."""
+    result = np.zeros((2, n, n))
+    for side, d in enumerate((-0.5, 0.5)):
+        for j in range(n):
+            result[side, j, : j + 1] = [comb(j, i) * 2.0**-j * d ** (j - i) for i in range(j + 1)]
+    return result
+
+
+_SHIFTS = _shifts(N_MOMENTS)
 
 
 def lifted(cells: Cells, ordered: Ordered, place: int) -> Cells:

@@ -42,12 +42,16 @@ class Spectra:
     sums: dict[int, np.ndarray] = field(default_factory=dict)
 
     def transform(self, level: int, n: int) -> np.ndarray:
-        """Return ``F_j`` of the moments of 1 and y, (2, N_TERMS, n // 2 + 1)."""
+        """Return ``sum_j (-i omega)^j / j! F_j`` for 1 and y, which no bandwidth changes; (2, n // 2 + 1)."""
         found = self.transforms.get((level, n))
         if found is None:
             if len(self.transforms) >= _KEPT:
                 self.transforms.clear()
-            found = np.fft.rfft(self.cells.levels[level][:2, :N_TERMS], n, axis=-1)
+            F = np.fft.rfft(self.cells.levels[level][:2, :N_TERMS], n, axis=-1)
+            step = -2j * math.pi / n * np.arange(n // 2 + 1)
+            found = F[:, -1]
+            for j in range(F.shape[1] - 1, 0, -1):  # Horner
+                found = F[:, j - 1] + found * (step / j)
             self.transforms[level, n] = found
         return found
 
@@ -66,9 +70,9 @@ class Spectra:
 def _sample_sums(M: np.ndarray) -> np.ndarray:
     """Per cell v is a polynomial through seven places: the sum over samples is linear in v at all places."""
     weights = np.zeros((3, M.shape[-1] + 2 * MARGIN))
+    parts = np.matmul(_TAYLOR.T, M[:, : 2 * MARGIN + 1])  # (3, 7 places, n_cells)
     for place in range(2 * MARGIN + 1):
-        for j in range(2 * MARGIN + 1):
-            weights[:, place : place + M.shape[-1]] += _TAYLOR[j, place] * M[:, j]
+        weights[:, place : place + M.shape[-1]] += parts[:, place]
     return weights
 
 
@@ -89,20 +93,23 @@ def gaussian_on_grid(spectra: Spectra, level: int, h: float) -> tuple[np.ndarray
 
     K(0) = 1.
     """
-    rho = spectra.cells.width_of(level) / h
+    mass, moment = gaussians_on_grid(spectra, level, np.asarray([h]))[:, 0]
+    return mass, moment
+
+
+def gaussians_on_grid(spectra: Spectra, level: int, h: np.ndarray) -> np.ndarray:
+    """Return the same for several bandwidths (n_h,), one transform for all; (2, n_h, n_cells + 2 MARGIN)."""
+    rho = spectra.cells.width_of(level) / h[:, None]
     n_cells = spectra.cells.levels[level].shape[-1]
-    n = _fast_length(n_cells + MARGIN + math.ceil(_REACH / rho))
-    F = spectra.transform(level, n)
-    omega = 2 * math.pi * np.arange(n // 2 + 1) / n
-    kernel = math.sqrt(2 * math.pi) / rho * np.exp(-0.5 * (omega / rho) ** 2)
-    total = np.zeros((2, omega.size), dtype=complex)
-    factor = kernel.astype(complex)
-    for j in range(F.shape[1]):
-        total += factor * F[:, j]
-        factor = factor * (-1j * omega) / (j + 1)
-    values = np.fft.irfft(total, n, axis=-1)
-    values = np.concatenate([values[:, -MARGIN:], values[:, : n_cells + MARGIN]], axis=1)
-    return values[0], values[1]
+    n = _fast_length(n_cells + MARGIN + math.ceil(_REACH / float(rho.min())))
+    omega = 2 * math.pi / n * np.arange(n // 2 + 1)
+    kernel = omega / rho
+    kernel *= kernel
+    kernel *= -0.5
+    np.exp(kernel, out=kernel)
+    kernel *= math.sqrt(2 * math.pi) / rho
+    values = np.fft.irfft(spectra.transform(level, n)[:, None] * kernel, n, axis=-1)
+    return np.concatenate([values[..., -MARGIN:], values[..., : n_cells + MARGIN]], axis=-1)
 
 
 def between_places(values: np.ndarray, x_query: np.ndarray, width: float) -> tuple[np.ndarray, np.ndarray]:

@@ -12,6 +12,7 @@ from kav.regression.fit import observe
 from kav.regression.grid import FINEST, Spectra
 from kav.regression.kernels import kernel_named
 from kav.regression.ladder import gaussian_sweep
+from kav.regression.loo_sweep import loo_errors
 from kav.regression.prepared import Prepared
 from kav.regression.rules import RULES, rule_of_thumb, search_range
 from kav.regression.search import golden_section, vertex
@@ -76,6 +77,11 @@ def loo_curve(
     KavError
         If there is no such kernel.
     """
+
+    def before_each(at: int) -> None:
+        if task is not None:
+            task.report(at / n_h, "leave-one-out error")
+
     name = kernel_named(kernel).name
     x, y = prepared.points()
     low, high = search_range(x, name)
@@ -86,12 +92,7 @@ def loo_curve(
         h, error, counts = gaussian_sweep(observe(x, y, 1.0, name), low, high)
     else:
         h = np.geomspace(low, high, n_h)
-        error, counts = np.full(n_h, math.nan), np.zeros(n_h, dtype=int)
-        for at in range(n_h):
-            if task is not None:
-                task.report(at / n_h, "leave-one-out error")
-            found = accounts(prepared, float(h[at]), name, spectra=spectra)
-            error[at], counts[at] = found.loo, found.n_left_out
+        error, counts = loo_errors(prepared, h, name, spectra=spectra, before_each=before_each)
     error = np.where((2 * counts >= prepared.n) & (counts > 0), error, math.nan)
     best, at_best = _minimum(prepared, name, h, error, spectra=spectra, n_refine=n_refine)
     rules = tuple((rule, rule_of_thumb(x, name, rule)) for rule in RULES)
