@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from PySide6.QtCore import QPoint, QPointF, QRectF, QSize, Qt, Signal
-from PySide6.QtGui import QColor, QKeyEvent, QMouseEvent, QPainter, QPainterPath, QPaintEvent, QPen
+from PySide6.QtGui import QColor, QKeyEvent, QMouseEvent, QPainter, QPainterPath, QPainterPathStroker, QPaintEvent, QPen
 from PySide6.QtWidgets import QMenu, QSizePolicy, QWidget
 
 from ..theme import current, font
@@ -106,13 +106,12 @@ class EditedChip(Control):
 
     def _paint_hatch(self, painter: QPainter, rect: QRectF) -> None:
         """Paint two slanted bars at the left end: a sign that needs no colour."""
-        painter.save()
-        clip = QPainterPath()
-        clip.addRoundedRect(rect, 6, 6)
-        painter.setClipPath(clip)
+        inside, bars = QPainterPath(), QPainterPath()
+        inside.addRoundedRect(rect, 6, 6)
+        for x in (0.0, 8.0):
+            bars.moveTo(x - 3, HEIGHT + 1)
+            bars.lineTo(x + 7, -1)
         ink = QColor(current().onedit)
         ink.setAlphaF(0.28)
-        painter.setPen(QPen(ink, 3))
-        for x in (0.0, 8.0):
-            painter.drawLine(QPointF(x - 3, HEIGHT + 1), QPointF(x + 7, -1))
-        painter.restore()
+        # Cut rather than clipped: a vector file has no clips.
+        painter.fillPath(QPainterPathStroker(QPen(ink, 3)).createStroke(bars).intersected(inside), ink)

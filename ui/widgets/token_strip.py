@@ -13,6 +13,8 @@ from PySide6.QtGui import (
     QLinearGradient,
     QMouseEvent,
     QPainter,
+    QPainterPath,
+    QPainterPathStroker,
     QPaintEvent,
     QPen,
     QWheelEvent,
@@ -207,15 +209,22 @@ class TokenStrip(Control):
         last = index + 1 >= len(self._labels)
         before = self._labels[index].joined
         after = not last and self._labels[index + 1].joined
-        painter.save()
-        painter.setClipRect(rect)
-        wide = rect.adjusted(-8 if before else 0, 0, 8 if after else 0, 0)
         hot = self.hovered and self.index_at(self.mapFromGlobal(self.cursor().pos()).x()) == index
-        box(painter, wide, fill=theme.hover if hot else theme.panel, border=theme.border)
+        fill = theme.hover if hot else theme.panel
+        if not before and not after:
+            box(painter, rect, fill=fill, border=theme.border)
+            return
+        # Cut rather than clipped: a vector file has no clips.
+        inside, paper = QPainterPath(), QPainterPath()
+        inside.addRect(rect)
+        wide = rect.adjusted(-8 if before else 0, 0, 8 if after else 0, 0).adjusted(0.5, 0.5, -0.5, -0.5)
+        paper.addRoundedRect(wide, 5.5, 5.5)
+        edge = QPainterPathStroker(QPen(QColor(theme.border), 1)).createStroke(paper)
+        painter.fillPath(paper.intersected(inside), QColor(fill))
+        painter.fillPath(edge.intersected(inside), QColor(theme.border))
         if before:
             painter.setPen(QPen(QColor(theme.border), 1))
             painter.drawLine(int(rect.left()), TOP, int(rect.left()), TOP + CHIP - 1)
-        painter.restore()
 
     def _paint_weight(self, painter: QPainter, index: int, rect: QRectF) -> None:
         """Paint the weight as a bar under the token, and the one before the edit as its hollow outline."""

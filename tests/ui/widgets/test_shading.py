@@ -4,9 +4,12 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
+from PySide6.QtCore import QBuffer, QRect, QRectF
+from PySide6.QtGui import QColor, QImage, QPainter
+from PySide6.QtSvg import QSvgGenerator, QSvgRenderer
 
 from ui import theme
-from ui.widgets.shading import levels_of, picture, pooled
+from ui.widgets.shading import draw_pixels, levels_of, picture, pooled
 
 
 def test_zero_is_the_colour_of_the_page_on_both_scales(qapp):
@@ -63,3 +66,27 @@ def test_one_sharp_peak_of_a_large_matrix_stays_visible(qapp):
     image = picture(levels_of(pooled(shade, 100, 100), False))
     darkest = theme.sequential_lut()[255].tolist()
     assert list(image.pixelColor(12, 77).getRgb()) == darkest
+
+
+def test_a_part_of_an_image_comes_out_alone_and_sharp_in_a_vector_file():
+    image = QImage(2, 4, QImage.Format.Format_RGBA8888)
+    image.fill(QColor("#ff0000"))
+    image.setPixelColor(1, 3, QColor("#0000ff"))
+    image.setPixelColor(0, 3, QColor("#ffffff"))
+    buffer = QBuffer()
+    buffer.open(QBuffer.OpenModeFlag.WriteOnly)
+    generator = QSvgGenerator()
+    generator.setOutputDevice(buffer)
+    generator.setViewBox(QRect(0, 0, 40, 40))
+    painter = QPainter(generator)
+    draw_pixels(painter, QRectF(0, 0, 40, 40), image, QRect(0, 2, 2, 2))
+    painter.end()
+    drawn = QImage(40, 40, QImage.Format.Format_RGB32)
+    painter = QPainter(drawn)
+    QSvgRenderer(buffer.data()).render(painter)
+    painter.end()
+    assert [drawn.pixelColor(x, y).name() for x, y in ((17, 17), (17, 23), (23, 23))] == [
+        "#ff0000",
+        "#ffffff",
+        "#0000ff",
+    ]
