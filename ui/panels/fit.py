@@ -273,16 +273,11 @@ class FitPanel(Panel):
         index, points = self.plot.observation(int(name[3:])), self.result.points
         if index < 0:
             return
-        head = self.result.kind == "head"
-        label = self.result.labels[index]
+        head, label = self.result.kind == "head", self.result.labels[index]
         rows = [
             ("key", f"{label}  {label.exact}" if head and label.exact else str(label), ""),
             ("", "score" if head else "x", number(float(points.x[index]))),
-            (
-                "",
-                "message" if head else "y",
-                signed(float(points.y[index])) if head else number(float(points.y[index])),
-            ),
+            ("", "message" if head else "y", (signed if head else number)(float(points.y[index]))),
             ("", "weight", share(float(points.weight[index]))),
         ]
         x, y, r = self.plot.place_dots()[index]
