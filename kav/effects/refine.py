@@ -83,12 +83,14 @@ def refined(
 def line_errors(doses: np.ndarray, values: np.ndarray) -> np.ndarray:
     """Return how far the line may be off in each interval between at least 3 points, shape (n_doses - 1,).
 
-    ``|f''| w^2 / 8`` with f'' the larger of the two second differences that involve the interval.
+    ``|f''| w^2 / 8`` with f'' the largest of the second differences at the two points on either side: at a single point
+    bends of opposite sign may cancel.
     """
     slopes = np.diff(values) / np.diff(doses)
     bends = np.abs(np.diff(slopes) / (doses[2:] - doses[:-2]))  # f'' / 2 around every inner point
-    larger = np.maximum(np.concatenate([bends[:1], bends]), np.concatenate([bends, bends[-1:]]))
-    return np.asarray(larger * np.diff(doses) ** 2 / 4)
+    around = np.pad(bends, 2, mode="edge")  # two points before the first interval, two after the last
+    largest = np.max(np.stack([around[i : i + len(doses) - 1] for i in range(4)]), axis=0)
+    return np.asarray(largest * np.diff(doses) ** 2 / 4)
 
 
 def _midpoints(doses: np.ndarray, values: np.ndarray, span: Span) -> np.ndarray:

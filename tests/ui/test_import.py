@@ -3,13 +3,14 @@
 import numpy as np
 import pytest
 from PySide6.QtCore import QMimeData, QPointF, Qt, QUrl
-from PySide6.QtGui import QDragEnterEvent, QDropEvent, QGuiApplication
+from PySide6.QtGui import QDropEvent, QGuiApplication
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication
 
 from kav.regression.rules import rule_of_thumb
 from kav.regression.samples import BUILT_IN
 from kav.regression.tables import read_text
+from tests.ui.dragging import enter_event
 from ui.engine import Engine
 from ui.importing import is_table, only_way
 from ui.session import Session
@@ -211,7 +212,7 @@ def drop(window, path):
     mime = QMimeData()
     mime.setUrls([QUrl.fromLocalFile(path)])
     action, left, none = Qt.DropAction.CopyAction, Qt.MouseButton.LeftButton, Qt.KeyboardModifier.NoModifier
-    enter = QDragEnterEvent(QPointF(200, 200).toPoint(), action, mime, left, none)
+    enter = enter_event(200, 200, mime)
     QApplication.sendEvent(window, enter)
     said = window.opening_view.drop.text()
     event = QDropEvent(QPointF(200, 200), action, mime, left, none)

@@ -7,13 +7,14 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from PySide6.QtCore import QEvent, QMimeData, QPoint, QPointF, QSettings, Qt, QUrl
-from PySide6.QtGui import QDragEnterEvent, QDragLeaveEvent, QDropEvent
+from PySide6.QtCore import QEvent, QMimeData, QPointF, QSettings, Qt, QUrl
+from PySide6.QtGui import QDragLeaveEvent, QDropEvent
 from PySide6.QtWidgets import QApplication, QFileDialog
 from safetensors.numpy import load_file, save_file
 
 import kav
 from kav.model.forecast import Forecast
+from tests.ui.dragging import enter_event
 from ui import opening as opening_module
 from ui.engine import Engine
 from ui.recent import MOST, Recent
@@ -79,7 +80,7 @@ def drag(window, *paths, then="drop"):
     """Send what a drag over the window sends."""
     what, action = mime(*paths), Qt.DropAction.CopyAction
     buttons, keys = Qt.MouseButton.LeftButton, Qt.KeyboardModifier.NoModifier
-    entered = QDragEnterEvent(QPoint(700, 400), action, what, buttons, keys)
+    entered = enter_event(700, 400, what)
     QApplication.sendEvent(window, entered)
     if then == "drop" and entered.isAccepted():
         QApplication.sendEvent(window, QDropEvent(QPointF(700, 400), action, what, buttons, keys))
@@ -133,9 +134,7 @@ def test_dragged_text_is_none_of_the_windows_business(make_window):
     window = make_window()
     text = QMimeData()
     text.setText("some words")
-    entered = QDragEnterEvent(
-        QPoint(9, 9), Qt.DropAction.CopyAction, text, Qt.MouseButton.LeftButton, Qt.KeyboardModifier.NoModifier
-    )
+    entered = enter_event(9, 9, text)
     QApplication.sendEvent(window, entered)
     assert not entered.isAccepted()
     assert not window.opening_view.drop.isVisible()

@@ -11,6 +11,8 @@ import numpy as np
 
 from kav.views.words import fixed
 
+TINY = 1e-300  # below, numbers have too few digits to be divided into steps
+
 
 def nice_step(span: float, n_steps: int) -> float:
     """Return the smallest of 1, 2, 2.5, 5 times a power of ten that covers `span` in at most `n_steps` steps."""
@@ -28,8 +30,8 @@ def nice_range(values: np.ndarray, n_steps: int = 5) -> tuple[float, float]:
     if not seen.size:
         return 0.0, 1.0
     low, high = float(seen.min()), float(seen.max())
-    if high - low <= 1e-12 * max(abs(low), abs(high)):
-        margin = 0.5 * abs(low) if low else 0.5
+    if high - low <= max(1e-12 * max(abs(low), abs(high)), TINY):
+        margin = 0.5 * abs(low) if abs(low) > TINY else 0.5
         low, high = low - margin, high + margin
     step = nice_step(high - low, n_steps)
     return multiple(math.floor(low / step + 1e-9), step), multiple(math.ceil(high / step - 1e-9), step)
