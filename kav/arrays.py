@@ -78,7 +78,7 @@ def to_device(array: np.ndarray, where: str) -> Array:
         If the device is not one of those.
     """
     if where == "cpu":
-        return np.ascontiguousarray(array)
+        return np.asarray(array)
     if where.startswith("cuda:"):
         import cupy
 

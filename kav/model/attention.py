@@ -21,6 +21,7 @@ from kav.arrays import Array, indices, like, namespace
 from kav.model.config import Block, Config
 from kav.model.edits import Edit, MaskKeys, MoveQuery, ScaleEdge, SetScore, SetTemperature
 from kav.model.layers import Rotary, cap, normalise_heads, rotate, sees, visible
+from kav.model.products import product
 from kav.threads import blocks, each, worth
 
 Pieces = tuple[Array, ...]
@@ -49,7 +50,7 @@ def project(x: Array, W: Array, b: Array | None) -> Array:
     xp = namespace(x, W)
     batch, n_tokens, n_heads = x.shape[:-2], x.shape[-2], W.shape[0]
     flat = xp.reshape(x, (1, -1, x.shape[-1]))  # products see the batch as one matrix
-    out = flat @ W if b is None else flat @ W + b[:, None, :]
+    out = product(flat, W) if b is None else product(flat, W) + b[:, None, :]
     if not batch:
         return out
     out = xp.reshape(out, (n_heads, *batch, n_tokens, W.shape[-1]))

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 import struct
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -23,6 +23,7 @@ import numpy as np
 from kav.errors import ModelError
 from kav.model.files import WatchedFile
 from kav.model.quant import Layout, decode, layout_of
+from kav.model.room import Room
 
 MAX_HEADER = 100_000_000
 MAX_KEYS = 65_536
@@ -177,6 +178,7 @@ class GgufFile:
         n_tensors, n_keys = self._counts(cursor)
         self.values: Mapping[str, Any] = self._read_values(cursor, n_keys)
         self.places: Mapping[str, Place] = self._read_places(cursor, n_tensors)
+        self._room = Room(sum(math.prod(place.shape) for place in self.places.values()))
 
     def _counts(self, cursor: _Cursor) -> tuple[int, int]:
         if self._file.size < 24 or bytes(cursor.need(24, "header")[:4]) != b"GGUF":
@@ -248,8 +250,15 @@ class GgufFile:
         n_bytes = math.prod(sizes) // layout.n_numbers * layout.n_bytes
         return Place(layout, tuple(reversed(sizes)), offset, n_bytes)
 
-    def read(self, name: str) -> np.ndarray:
-        """Return one tensor as float32, in the shape of its place.
+    def read(self, name: str, turn: Callable[[np.ndarray], np.ndarray] | None = None) -> np.ndarray:
+        """Return one tensor as float32.
+
+        Parameters
+        ----------
+        name : str
+        turn : callable or None
+            Takes and returns the rows of a matrix, any of them in any order; rows are whole blocks, so that it is
+            given the bytes of each, (n_rows, n_bytes). None = in the shape of its place.
 
         Raises
         ------
@@ -257,4 +266,11 @@ class GgufFile:
             If the file changed since it was opened.
         """
         place = self.places[name]
-        return decode(self._file.read(place.start, place.n_bytes), place.layout, place.shape)
+        raw: bytearray | np.ndarray = self._file.read(place.start, place.n_bytes)
+        shape = place.shape
+        if turn is not None and len(shape) > 1:
+            rows = turn(np.frombuffer(raw, np.uint8).reshape(shape[0], -1))
+            raw, shape = np.ascontiguousarray(rows), (len(rows), *shape[1:])
+        out = self._room.empty(shape)
+        decode(raw, place.layout, out)
+        return out if turn is None or len(shape) > 1 else turn(out)  # numbers of a vector may share a block

@@ -25,6 +25,7 @@ class _Source:
     name: str
     shape: tuple[int, ...]
     turn: Callable[[np.ndarray], np.ndarray] | None = None
+    rows: Callable[[np.ndarray], np.ndarray] | None = None  # the same for what only moves whole rows
 
 
 class GgufTensors:
@@ -72,7 +73,7 @@ class GgufTensors:
             If the file changed since it was opened.
         """
         source = self._sources[name]
-        array = self._file.read(source.name)
+        array = self._file.read(source.name, source.rows)
         return array if source.turn is None else source.turn(array)
 
     def _translated(self, name: str) -> list[tuple[str, _Source]]:
@@ -92,12 +93,13 @@ class GgufTensors:
                 return kept
             shapes = [(len(rows), *shape[1:]) for rows in cuts]
             return [
-                (self._theirs(part, found), _Source(name, its, _rows(rows)))
+                (self._theirs(part, found), _Source(name, its, rows=_rows(rows)))
                 for part, its, rows in zip(parts, shapes, cuts, strict=True)
             ]
-        turn = _turn(self._row, self._config, stem, is_bias=found[3] == "bias", shape=shape)
+        rows = _moved(self._row, self._config, stem, shape)
+        turn = None if rows else _turn(self._row, stem, is_bias=found[3] == "bias", shape=shape)
         turned = shape[::-1] if turn is np.transpose else shape
-        return [(self._theirs(stem, found), _Source(name, turned, turn))]
+        return [(self._theirs(stem, found), _Source(name, turned, turn, rows))]
 
     def _theirs(self, stem: str, found: re.Match[str]) -> str:
         return f"{self._row.names[stem].format(found[1])}.{found[3]}"
@@ -109,19 +111,24 @@ class GgufTensors:
         return [range(d_q), range(d_q, d_q + d_kv), range(d_q + d_kv, d_q + 2 * d_kv)]
 
 
-def _turn(
-    row: Architecture, config: Config, stem: str, *, is_bias: bool, shape: tuple[int, ...]
-) -> Callable[[np.ndarray], Any] | None:
-    """What undoes the rearrangement that a tensor went through when the file was written; None if there was none."""
+def _moved(
+    row: Architecture, config: Config, stem: str, shape: tuple[int, ...]
+) -> Callable[[np.ndarray], np.ndarray] | None:
+    """What puts rows that were moved when the file was written back in their places; None if there were none."""
     n_heads = {"attn_q": config.n_heads, "attn_k": config.n_kv_heads}.get(stem, 0)
     if row.neighbours and n_heads and shape[0] == n_heads * config.d_head:
         return lambda array: half_split(array, n_heads, config.rotary_dims or config.d_head)
+    if row.by_head and stem == "attn_qkv" and shape[0] == 3 * config.n_heads * config.d_head:
+        return lambda array: by_head(array, config.n_heads)
+    return None
+
+
+def _turn(row: Architecture, stem: str, *, is_bias: bool, shape: tuple[int, ...]) -> Callable[[np.ndarray], Any] | None:
+    """What else undoes what a tensor went through when the file was written; None if that is nothing."""
     if row.gain_plus_one and stem.endswith("norm") and not is_bias:
         return lambda array: array - np.float32(1)
     if row.in_out and not is_bias and len(shape) == 2 and stem not in ("token_embd", "position_embd", "output"):
         return np.transpose
-    if row.by_head and stem == "attn_qkv" and shape[0] == 3 * config.n_heads * config.d_head:
-        return lambda array: by_head(array, config.n_heads)
     return None
 
 

@@ -15,6 +15,7 @@ from kav.arrays import Array, indices, like, namespace
 from kav.errors import KavError
 from kav.model.activations import ACTIVATIONS
 from kav.model.config import Config, Mlp, Norm, Weights
+from kav.model.products import product
 
 
 def token_rows(config: Config, weights: Weights, ids: tuple[int, ...]) -> Array:
@@ -219,7 +220,8 @@ def mlp(config: Config, weights: Mlp, x: Array) -> Array:
 
 
 def _affine(x: Array, matrix: Array, bias: Array | None) -> Array:
-    return x @ matrix if bias is None else x @ matrix + bias
+    out = product(x, matrix)
+    return out if bias is None else out + bias
 
 
 def columns(matrix: Array, ids: Sequence[int]) -> Array:

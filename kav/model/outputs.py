@@ -9,6 +9,7 @@ import numpy as np
 from kav.arrays import Array, like, namespace
 from kav.model.config import Block
 from kav.model.edits import Edit, ScaleHead
+from kav.model.products import product
 from kav.threads import by_rows
 
 
@@ -67,5 +68,5 @@ def merge_heads(z: Array, block: Block) -> Array:
     axes = (*range(z.ndim - 3), z.ndim - 2, z.ndim - 3, z.ndim - 1)
     flat = xp.reshape(xp.permute_dims(z, axes), (*z.shape[:-3], n, n_heads * d_head))
     W = xp.reshape(block.W_O, (n_heads * d_head, block.W_O.shape[-1]))
-    out = by_rows(lambda rows: rows @ W, flat)
+    out = by_rows(lambda rows: product(rows, W), flat)
     return out if block.b_O is None else out + block.b_O

@@ -59,8 +59,8 @@ LAYOUTS: Mapping[int, Layout] = MappingProxyType(
 )
 """Storage types by the number that a GGUF file gives them."""
 
-SLICE = 1 << 22
-"""Numbers that are decoded at a time: what is needed besides the result stays small."""
+SLICE = 1 << 17
+"""Numbers that are decoded at a time: few enough for the cache, and what is needed besides the result stays small."""
 
 
 def layout_of(number: int, what: str) -> Layout:
@@ -77,28 +77,28 @@ def layout_of(number: int, what: str) -> Layout:
     return LAYOUTS[number]
 
 
-def decode(raw: bytearray, layout: Layout, shape: tuple[int, ...]) -> np.ndarray:
-    """Return stored numbers as float32.
+def decode(raw: bytearray | np.ndarray, layout: Layout, out: np.ndarray) -> None:
+    """Write stored numbers as float32.
 
     Parameters
     ----------
-    raw : bytearray
+    raw : bytearray or ndarray of bytes
         Whole blocks.
     layout : Layout
-    shape : tuple of int
-        Rows last; its product is the number of numbers stored.
+    out : ndarray
+        C-ordered float32, as many numbers as are stored.
     """
     if layout.name == "F32":
-        return np.frombuffer(raw, "<f4").astype(np.float32, copy=False).reshape(shape)
+        out.reshape(-1)[:] = np.frombuffer(raw, "<f4")
+        return
     blocks = np.frombuffer(raw, np.uint8).reshape(-1, layout.n_bytes)
-    out = np.empty((len(blocks), layout.n_numbers), np.float32)
+    numbers = out.reshape(-1, layout.n_numbers)
     turn = DECODERS.get(layout.name) or _by_package(layout.name)
     step = max(1, SLICE // layout.n_numbers)
     # Scales are any 16 bits: infinite or no numbers at all in a broken file, which are counted later, not warned about.
     with np.errstate(all="ignore"):
         for start in range(0, len(blocks), step):
-            turn(blocks[start : start + step], out[start : start + step])
-    return out.reshape(shape)
+            turn(blocks[start : start + step], numbers[start : start + step])
 
 
 def _half(blocks: np.ndarray, start: int) -> np.ndarray:
@@ -109,8 +109,10 @@ def _half(blocks: np.ndarray, start: int) -> np.ndarray:
 
 def _nibbles(blocks: np.ndarray, start: int) -> np.ndarray:
     """32 numbers of 4 bits: the low halves of 16 bytes, then the high ones."""
-    packed = blocks[:, start : start + 16]
-    numbers: np.ndarray = np.concatenate([packed & 15, packed >> 4], axis=1)
+    packed = np.ascontiguousarray(blocks[:, start : start + 16])
+    numbers = np.empty((len(packed), 32), np.uint8)
+    np.bitwise_and(packed, 15, out=numbers[:, :16])
+    np.right_shift(packed, 4, out=numbers[:, 16:])
     return numbers  # (n_blocks, 32)
 
 
@@ -135,7 +137,8 @@ def _q4_0(blocks: np.ndarray, out: np.ndarray) -> None:
 
 
 def _q4_1(blocks: np.ndarray, out: np.ndarray) -> None:
-    np.multiply(_half(blocks, 0), _nibbles(blocks, 4), out=out)
+    out[...] = _nibbles(blocks, 4)  # float32 first: a product of two kinds of numbers is slower
+    out *= _half(blocks, 0)
     out += _half(blocks, 2)
 
 
