@@ -15,6 +15,7 @@ from collections.abc import Callable
 from concurrent.futures import Executor, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 from typing import Any
+from weakref import ref
 
 from PySide6.QtCore import QObject, Signal
 
@@ -92,7 +93,14 @@ class Engine(QObject):
         if self._closed:
             return
         job = _Job(channel, lane, work)
-        job.task = Task(lambda fraction, text: self._reported.emit(job, fraction, text))
+        alive = ref(job)  # no cycle: what a job holds, results of megabytes, goes as soon as nobody wants it
+
+        def report(fraction: float, text: str) -> None:
+            running = alive()
+            if running is not None:
+                self._reported.emit(running, fraction, text)
+
+        job.task = Task(report)
         with self._lock:
             self._waiting[lane][channel] = job
             running = self._running[lane]

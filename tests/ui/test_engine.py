@@ -1,9 +1,11 @@
 """The engine's promises: drags stay alive and end on the last value, sweeps delay nobody, nothing outlives close."""
 
+import gc
 import subprocess
 import sys
 import threading
 import time
+import weakref
 
 import pytest
 
@@ -93,6 +95,27 @@ def test_a_newer_long_request_cancels_the_running_one(engine, qtbot):
     engine.submit("map", slow("new"), lane="long")
     qtbot.waitUntil(lambda: recorder.values("map") == ["new"], timeout=3000)
     assert recorder.stopped == ["map"]
+
+
+def test_what_a_job_holds_is_freed_without_the_garbage_collector(engine, qtbot):
+    """Results are megabytes: those of a drag must not pile up until cycles are collected."""
+    recorder = Recorder(engine)
+
+    class Large:
+        def __call__(self, task):
+            task.report(0.5)
+            return "done"
+
+    gc.disable()
+    try:
+        works = [Large() for _ in range(5)]
+        held = [weakref.ref(work) for work in works]
+        while works:  # most are replaced before they run
+            engine.submit("drag", works.pop())
+        qtbot.waitUntil(lambda: not engine.busy() and bool(recorder.values("drag")))
+        qtbot.waitUntil(lambda: all(work() is None for work in held))
+    finally:
+        gc.enable()
 
 
 def test_channels_take_turns(engine, qtbot):
