@@ -60,7 +60,7 @@ def spread_of(prepared: Prepared, asked: Observed | tuple[float, str]) -> Spread
     `asked` is bandwidth and kernel, or samples observed with them.
     """
     h, kernel = (asked.h, asked.kernel.name) if isinstance(asked, Observed) else asked
-    found = accounts(prepared, h, kernel)
+    found = prepared.kept(("accounts", float(h), kernel), lambda: accounts(prepared, h, kernel))
     return Spread(found.dof, _deviation(found.square, found.n_fitted, found.dof))
 
 

@@ -30,6 +30,7 @@ import numpy as np
 from kav.regression.cells import Cells, build_cells, lifted
 from kav.regression.extras import NONE, Extras, log_kernel, with_extras
 from kav.regression.grid import FAINT, FINE_GRID, Spectra, between_places, gaussian_on_grid, level_for
+from kav.regression.keeping import Keeping
 from kav.regression.kernels import Kernel, kernel_named
 from kav.regression.ordered import Ordered, put_in_order
 from kav.regression.series import cell_sums
@@ -99,7 +100,7 @@ class Core:
         return Core(ordered, cells)
 
 
-class Prepared:
+class Prepared(Keeping):
     """Samples ready for any kernel, bandwidth and query.
 
     Parameters
@@ -111,6 +112,7 @@ class Prepared:
     """
 
     def __init__(self, core: Core, extras: Extras = NONE) -> None:
+        super().__init__()
         self.core = core
         self.extras = extras
 
@@ -173,19 +175,18 @@ class Prepared:
 
     def sums(self, x_query: np.ndarray, asked: Asked) -> Sums:
         """Return mass and moment at queries in the coordinate of `Ordered.x`."""
-        return with_extras(self.core_sums(x_query, asked), self.extras, x_query, asked)
+        key = (float(x_query[0]), asked) if x_query.size == 1 else None
+        return self.kept(key, lambda: with_extras(self.core_sums(x_query, asked), self.extras, x_query, asked))
 
     def core_sums(self, x_query: np.ndarray, asked: Asked) -> Sums:
         """Return the same without the extras."""
         ordered = self.core.ordered
         if not ordered.n:
-            nothing = np.zeros(x_query.size)
-            return Sums(nothing, nothing, nothing)
+            return Sums(*np.zeros((3, x_query.size)))
         if self.takes_every_pair(x_query, asked):
             order = np.argsort(x_query, kind="stable")
             found = direct_sums(ordered, x_query[order], asked)
-            back = np.empty_like(order)
-            back[order] = np.arange(order.size)
+            back = np.argsort(order)
             return Sums(found.log_scale[back], found.mass[back], found.moment[back])
         if asked.kernel.compact:
             return tree_sums(self.core.tree(asked.kernel), x_query, asked)
@@ -293,7 +294,6 @@ class Prepared:
     def near(self, x_query: float, n: int) -> np.ndarray:
         """Return the samples nearest in place around a query, at most n of the core and all extras, int64."""
         ordered = self.core.ordered
-        at = int(np.searchsorted(ordered.x, x_query - ordered.low))
-        first = max(0, min(at - n // 2, ordered.n - n))
+        first = max(0, min(int(np.searchsorted(ordered.x, x_query - ordered.low)) - n // 2, ordered.n - n))
         places = np.arange(first, min(first + n, ordered.n))
         return np.concatenate([ordered.samples(places), self.extras.sample.astype(np.int64)])

@@ -69,11 +69,13 @@ def plain(reading: Reading) -> str:
 
 def fixed(value: float, decimals: int = 2) -> str:
     """Return a number with that many decimals and a real minus sign: a dose is `1.00`, a place `t = 0.00`."""
+    text = f"{value:.{decimals}f}"
+    if "0" <= text[0] <= "9":  # hundreds of labels at every step of a drag
+        return text
     if math.isnan(value):
         return _UNDEFINED
     if math.isinf(value):
         return "∞" if value > 0 else "−∞"
-    text = f"{value:.{decimals}f}"
     return (text[1:] if float(text) == 0 and value <= 0 and text[0] == "-" else text).replace("-", "−")
 
 

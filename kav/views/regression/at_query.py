@@ -122,7 +122,8 @@ class AtQuery:
         """Return the labels of the held samples; of an earlier picture those are kept whose numbers are the same."""
         fresh = last_points is None or not self.whole or len(last) != self.n or not last
         if fresh or last_points is None or last[0].exact != self.label(0).exact:
-            return tuple(self.label(int(sample)) for sample in self.held)
+            places = zip(self.held.tolist(), self.x.tolist(), self.y.tolist(), strict=True)
+            return tuple(self._label(sample, x, y) for sample, x, y in places)
         x, y = last_points
         changed = {int(at) for at in np.flatnonzero((x != self.x) | (y != self.y))}
         return tuple(self.label(at) if at in changed else label for at, label in enumerate(last))
@@ -130,7 +131,9 @@ class AtQuery:
     def label(self, sample: int) -> Label:
         """A sample on a plot: `sample 14`, with its numbers for tooltips."""
         samples = self.scene.samples
-        x, y = samples.pair(sample)
+        return self._label(sample, *samples.pair(sample))
+
+    def _label(self, sample: int, x: float, y: float) -> Label:
         return Label(sample_name(sample), exact=f"x = {self.x_text(x)}, y = {self.y_text(y)}")
 
 

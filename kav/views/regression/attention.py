@@ -38,7 +38,7 @@ def compute(spec: Spec, task: Task, last: Result | None = None) -> Result:
     return Result(
         kind="regression",
         reading=_reading(now, was_),
-        query_labels=tuple(Label(f"x = {now.x_text(float(x))}") for x in places),
+        query_labels=tuple(Label(f"x = {now.x_text(x)}") for x in places.tolist()),
         key_labels=_key_labels(now, columns, keys),
         values=np.where(visible, values, 0.0),
         shade=shade(values, visible, shading=shading, top=top),
@@ -116,8 +116,8 @@ def _key_labels(now: AtQuery, columns: Columns, keys: np.ndarray) -> tuple[Label
     if columns.starts.size == now.n:
         return tuple(now.label(int(index)) for index in keys)
     return tuple(
-        Label(f"{size:,} samples from x = {now.x_text(float(x))}")
-        for size, x in zip(columns.sizes, columns.x[columns.starts], strict=True)
+        Label(f"{size:,} samples from x = {now.x_text(x)}")
+        for size, x in zip(columns.sizes.tolist(), columns.x[columns.starts].tolist(), strict=True)
     )
 
 

@@ -23,7 +23,7 @@ def compute(spec: Spec, task: Task, last: Result | None = None) -> Result:
     return Result(
         kind="regression",
         labels=tuple(
-            Label(f"x = {now.x_text(float(x))}", int(sample)) for sample, x in zip(now.held, now.x, strict=True)
+            Label(f"x = {now.x_text(x)}", sample) for sample, x in zip(now.held.tolist(), now.x.tolist(), strict=True)
         ),
         weights=now.weights,
         weights_before=None if was is None else was.weights,
