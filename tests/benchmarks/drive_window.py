@@ -105,8 +105,11 @@ def drag(what, prompt, n=200):
     from PySide6.QtGui import QMouseEvent
     from PySide6.QtWidgets import QApplication
 
+    from ui.app import _collect_here
+
     kind = "regression" if what in ("sample", "query", "bandwidth") else "head"
     app, session, window = build(prompt, kind, n)
+    collector = _collect_here(app)  # as the program does
     samples_mb = 16 * n / 2**20
     window.show()
     window.opening.open("bundled")
@@ -149,6 +152,7 @@ def drag(what, prompt, n=200):
     timer.start()
     app.exec()
     cpu = time.process_time() - cpu
+    collector.stop()
     changed = session.document != before[0]
     extra = memory() - at_rest
     window.close()
