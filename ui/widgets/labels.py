@@ -177,11 +177,23 @@ class Remembered:
         wanted: Callable[[Box], bool] | None = None,
     ) -> Box | None:
         """Return where the next label of the round stands, or None."""
-        turn, boxes = len(self._now), tuple(places)
+        turn, rest = len(self._now), iter(places)
         last = self._before[turn] if turn < len(self._before) else None
-        order = boxes if last is None or last >= len(boxes) else (boxes[last], *boxes)
-        box = place(order, bounds, obstacles, wanted=wanted)
-        self._now.append(None if box is None else next(i for i, other in enumerate(boxes) if other is box))
+        seen = [] if last is None else list(islice(rest, last + 1))  # no more than is needed: making them costs too
+        if last is not None and last < len(seen):
+            box = place(seen[last:], bounds, obstacles, wanted=wanted)
+            if box is not None:
+                self._now.append(last)
+                return box
+
+        def each() -> Iterator[Box]:
+            yield from tuple(seen)
+            for box in rest:
+                seen.append(box)
+                yield box
+
+        box = place(each(), bounds, obstacles, wanted=wanted)
+        self._now.append(None if box is None else next(i for i, other in enumerate(seen) if other is box))
         return box
 
 
