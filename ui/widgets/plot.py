@@ -39,7 +39,9 @@ class Plot(Grabbing):
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.setCacheMode(QGraphicsView.CacheModeFlag.CacheNone)  # pyqtgraph caches backgrounds; ours changes
-        self.setViewportUpdateMode(QGraphicsView.ViewportUpdateMode.FullViewportUpdate)
+        # Whoever changes items asks for a paint. Left to the scene each change is painted twice: items that learn of
+        # a new transform while they are being painted ask for it once more.
+        self.setViewportUpdateMode(QGraphicsView.ViewportUpdateMode.NoViewportUpdate)
         self.box = pg.ViewBox(enableMouse=False, enableMenu=False, defaultPadding=0)
         self.box.disableAutoRange()
         self.scene().addItem(self.box)
