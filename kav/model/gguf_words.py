@@ -59,7 +59,7 @@ def tokenizer_json(file: GgufFile) -> str | None:
         "decoder": None,
         **makers[kind](words),
     }
-    check_plan(spec)
+    check_plan({**spec, "model": None})  # a vocabulary and its merges are no steps
     return json.dumps(spec, ensure_ascii=False)
 
 
@@ -82,8 +82,11 @@ class _Words:
         tokens = self.strings("tokens")
         self.kinds = self.numbers("token_type", np.full(len(tokens), _NORMAL), len(tokens)).astype(np.int64)
         self.scores = self.numbers("scores", np.zeros(len(tokens)), len(tokens)).astype(np.float64)
-        self.ids: dict[str, int] = {}
-        self.tokens: list[str] = []
+        self.ids: dict[str, int] = dict(zip(tokens, range(len(tokens)), strict=True))
+        self.tokens: list[str] = tokens
+        if len(self.ids) == len(tokens):
+            return
+        self.ids, self.tokens = {}, []
         for number, token in enumerate(tokens):
             # Broken files name an entry twice; the later one can be read but never be written.
             name = token if token not in self.ids else f"{token}<{number}>"
@@ -131,7 +134,12 @@ def _bpe(words: _Words) -> dict[str, Any]:
     letters = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True, "use_regex": False}
     if words.values.get("tokenizer.ggml.add_space_prefix") is True:
         letters["add_prefix_space"] = True
-    merges = [_merge(line, words) for line in words.strings("merges")]
+    merges = words.strings("merges")
+    pairs = [line.partition(" ")[::2] for line in merges]
+    ids = words.ids
+    if not all(left in ids and right in ids and left + right in ids for left, right in pairs):
+        for line in merges:
+            _check_merge(line, words)
     return {
         "pre_tokenizer": {"type": "Sequence", "pretokenizers": [*steps, letters]},
         "decoder": {"type": "ByteLevel", "add_prefix_space": True, "trim_offsets": True, "use_regex": True},
@@ -145,16 +153,16 @@ def _bpe(words: _Words) -> dict[str, Any]:
             "byte_fallback": False,
             "ignore_merges": cut in WHOLE_WORDS,
             "vocab": words.ids,
-            "merges": merges,
+            # Written as they stand in the file, unless a blank in an entry made that ambiguous.
+            "merges": pairs if any(" " in right for _, right in pairs) else merges,
         },
     }
 
 
-def _merge(line: str, words: _Words) -> tuple[str, str]:
+def _check_merge(line: str, words: _Words) -> None:
     left, _, right = line.partition(" ")
     if left not in words.ids or right not in words.ids or left + right not in words.ids:
         raise ModelError(f"a merge must join two vocabulary entries to a third, got {line[:60]!r}")
-    return left, right
 
 
 def _blanks(words: _Words) -> dict[str, Any]:

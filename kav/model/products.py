@@ -1,7 +1,8 @@
 """Products of a stream with weights, whichever way round the weights lie in memory.
 
 Files store a matrix by its outputs: the weights that make one output number stand side by side. KAV does not turn
-them over: a prompt's product is as fast either way, and turning costs half of the time that opening a model takes.
+them over: that takes half of the time in which a model opens. Products of 250 tokens are 4 % slower for it, those of a
+dozen a third.
 
 One row alone, as for a letter typed at the end of a prompt, is limited by how fast the weights are read, and a BLAS
 library's matrix-vector product is not at its best on rows of a few hundred numbers. One dot product for each output

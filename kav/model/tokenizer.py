@@ -152,11 +152,12 @@ class Tokenizer:
     @cached_property
     def _style(self) -> str:
         """How the vocabulary writes text: "bytes" (byte-level), "blocks" (▁ for a blank, <0x0A>), or "pieces" (##)."""
-        spec = json.loads(self.source)
-        parts = json.dumps([spec.get("pre_tokenizer"), spec.get("decoder"), spec.get("normalizer")])
-        if '"ByteLevel"' in parts:
+        engine = self._engine
+        # A part pickles as its JSON, which is a thousandth of the whole file's.
+        parts = (engine.pre_tokenizer, engine.decoder, engine.normalizer)
+        if any(part is not None and b'"ByteLevel"' in part.__getstate__() for part in parts):
             return "bytes"
-        return "pieces" if (spec.get("model") or {}).get("type") == "WordPiece" else "blocks"
+        return "pieces" if type(engine.model).__name__ == "WordPiece" else "blocks"
 
     @cached_property
     def _letters(self) -> dict[str, int]:
