@@ -14,7 +14,7 @@ import pytest
 
 HERE = Path(__file__).parent
 DRIVER = HERE / "drive_window.py"
-LONG_PROMPT = " ".join(["A dark green carriage passed our house and the old dog of my sister saw it go"] * 3)
+LONG_PROMPT = " ".join(["A dark green carriage passed our house and the old dog of my sister saw it go"] * 4)
 
 
 def drive(*arguments):
