@@ -142,19 +142,26 @@ class _Cursor:
 
     def _strings(self, n_items: int, what: str) -> list[str]:
         """What `value` does for each of many strings, written out: vocabularies have 10^5 of them."""
-        found, unpack = [], struct.Struct("<Q").unpack_from
+        found, unpack, at = [], struct.Struct("<Q").unpack_from, self.at
         seen = self.need(0, what)
+        n_seen = len(seen)
         for _ in range(n_items):
-            start = self.at + 8
-            if start > len(seen):
+            start = at + 8
+            if start > n_seen:
+                self.at = at
                 seen = self.need(8, what)
-            (size,) = unpack(seen, self.at)
+                n_seen = len(seen)
+            (size,) = unpack(seen, at)
             if size > MAX_STRING:
                 raise ModelError(f"{what} of {self.file.name} must have at most {MAX_STRING:,} bytes, got {size:,}")
-            if start + size > len(seen):
+            end = start + size
+            if end > n_seen:
+                self.at = at
                 seen = self.need(8 + size, what)
-            found.append(seen[start : start + size].decode("utf-8", "replace"))
-            self.at = start + size
+                n_seen = len(seen)
+            found.append(seen[start:end].decode("utf-8", "replace"))
+            at = end
+        self.at = at
         return found
 
 

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
 from array_api_compat import is_numpy_array
 
 from kav.arrays import Array, namespace
@@ -42,3 +43,8 @@ def product(x: Array, W: Array) -> Array:
 def by_output(W: Array) -> bool:
     """Return whether the weights of one output stand side by side in the host's memory."""
     return is_numpy_array(W) and W.strides[-2] == W.itemsize and W.strides[-1] != W.itemsize
+
+
+def laid(matrix: np.ndarray) -> np.ndarray:
+    """Return a host's matrix as `product` wants it: as it is if the weights of an output or an input are together."""
+    return matrix if by_output(matrix) else np.ascontiguousarray(matrix)

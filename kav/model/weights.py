@@ -18,7 +18,8 @@ from kav.errors import Cancelled, ModelError, NoOutputMatrixError
 from kav.model.config import Block, Config, Dense, Mlp, Norm, Weights
 from kav.model.family import Family
 from kav.model.family_config import Raw, holds
-from kav.model.products import by_output
+from kav.model.products import laid
+from kav.model.tensors import n_not_finite
 from kav.task import Task
 from kav.threads import each, n_workers
 
@@ -161,7 +162,7 @@ class Reader:
         if self.task is not None and self.task.cancelled:
             raise Cancelled
         array = self.folder.read(self.stored(name))
-        n_bad = _n_not_finite(array)
+        n_bad = n_not_finite(array)
         if n_bad:
             self.not_finite[name] = n_bad
         return array
@@ -214,7 +215,7 @@ class Reader:
             return {"norm_final": None, "W_U": None}
         dense = None
         if names.dense:
-            dense = Dense(put(_laid(self.matrix(names.dense))), put(self.read(f"{names.dense}.bias")))
+            dense = Dense(put(laid(self.matrix(names.dense))), put(self.read(f"{names.dense}.bias")))
         # Turned over as a view: a copy of the largest matrix would cost time and memory and make no product faster.
         rows = W_E if self.config.tied else put(self.read(f"{names.unembed}.weight"))  # (d_vocab, d_model)
         return {
@@ -248,7 +249,7 @@ class Reader:
         return Block(
             norm1=self.norm(names.norm1.format(layer), put),
             **self.attention_in(layer, put),
-            W_O=put(_laid(self.matrix(out)).reshape(self.config.n_heads, self.config.d_head, self.config.d_model)),
+            W_O=put(laid(self.matrix(out)).reshape(self.config.n_heads, self.config.d_head, self.config.d_model)),
             b_O=_maybe(self.bias(out, family.out_bias), put),
             norm2=None if mlp is None else self.norm(names.norm2.format(layer), put),
             mlp=mlp,
@@ -270,7 +271,7 @@ class Reader:
         found: dict[str, Any] = {}
         for letter, matrix, bias in zip("QKV", matrices, biases, strict=True):
             by_head = matrix.reshape(c.d_model, -1, c.d_head).transpose(1, 0, 2)  # (n_heads, d_model, d_head)
-            found[f"W_{letter}"] = put(_laid(by_head))
+            found[f"W_{letter}"] = put(laid(by_head))
             found[f"b_{letter}"] = None if bias is None else put(bias.reshape(-1, c.d_head))
         return found
 
@@ -294,27 +295,13 @@ class Reader:
         fused = gate == place  # one tensor, gate first
         W_gate = W_in[:, :d_mlp] if fused else self.matrix(gate) if gate else None
         return Mlp(
-            W_in=put(_laid(W_in[:, d_mlp:] if fused else W_in)),
-            W_out=put(_laid(W_out)),
-            W_gate=None if W_gate is None else put(_laid(W_gate)),
+            W_in=put(laid(W_in[:, d_mlp:] if fused else W_in)),
+            W_out=put(laid(W_out)),
+            W_gate=None if W_gate is None else put(laid(W_gate)),
             b_in=_maybe(self.bias(place, rule), put),
             b_gate=_maybe(self.bias(gate, rule), put) if gate else None,
             b_out=_maybe(b_out, put),
         )
-
-
-def _laid(matrix: np.ndarray) -> np.ndarray:
-    """A matrix whose rows or columns stand one after another in memory, as most files have them: then not a copy."""
-    return matrix if by_output(matrix) else np.ascontiguousarray(matrix)
-
-
-def _n_not_finite(array: np.ndarray) -> int:
-    """How many numbers are NaN or infinite; a sum of squares tells five times as fast that there are none."""
-    flat = array.ravel(order="K")
-    with np.errstate(all="ignore"):
-        if np.isfinite(flat @ flat):
-            return 0
-    return array.size - int(np.count_nonzero(np.isfinite(array)))
 
 
 def _maybe(array: np.ndarray | None, put: Put) -> Array | None:
