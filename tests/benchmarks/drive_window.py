@@ -119,7 +119,7 @@ def drag(what, prompt, n=200):
     at_rest = memory()
     name = "dose" if what == "dose" else "fit"
     viewport, x, y = grip(window, what)
-    draws, gaps, state = [], [], {"i": 0, "began": None, "last": None}
+    draws, gaps, state = [], [], {"i": 0, "began": None, "last": None, "reached": False}
     follower = "attention" if kind == "head" else "fit"  # the panel that shows the recomputed state
     window.panels[follower]._feed.drawn.connect(lambda _: draws.append(time.perf_counter()))
 
@@ -138,6 +138,7 @@ def drag(what, prompt, n=200):
         state["i"] += 1
         sway = np.sin(state["i"] / 25)
         send(QMouseEvent.Type.MouseMove, none, left, 90 * sway, 30 * sway if what == "sample" else 0)
+        state["reached"] = state["reached"] or session.document != before
         if now - state["began"] > DRAG_SECONDS:
             timer.stop()
             send(QMouseEvent.Type.MouseButtonRelease, left, none, 90 * sway, 0)
@@ -146,17 +147,16 @@ def drag(what, prompt, n=200):
     timer = QTimer(interval=MOVE_EVERY, timerType=Qt.TimerType.PreciseTimer)
     timer.timeout.connect(move)
     send(QMouseEvent.Type.MouseButtonPress, left, left, 0, 0)
-    before = (session.document, window.result(name))
+    before = session.document
     state["began"] = time.perf_counter()
     cpu = time.process_time()
     timer.start()
     app.exec()
     cpu = time.process_time() - cpu
     collector.stop()
-    changed = session.document != before[0]
     extra = memory() - at_rest
     window.close()
-    if not changed:
+    if not state["reached"]:
         raise SystemExit(f"the drag of {what} did not reach the session")
     waits = 1000 * (np.sort(gaps) - MOVE_EVERY / 1000)
     return {
