@@ -117,7 +117,6 @@ def drag(what, prompt, n=200):
     while not live(window) and time.perf_counter() < deadline:
         app.processEvents()
     at_rest = memory()
-    name = "dose" if what == "dose" else "fit"
     viewport, x, y = grip(window, what)
     draws, gaps, state = [], [], {"i": 0, "began": None, "last": None, "reached": False}
     follower = "attention" if kind == "head" else "fit"  # the panel that shows the recomputed state
