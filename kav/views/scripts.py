@@ -10,7 +10,10 @@ from collections.abc import Iterable
 import numpy as np
 
 from kav.model.edits import Edit
+from kav.regression.samples import Samples
 from kav.views.scene import Focus, HeadScene, RegressionScene
+
+MOST_WRITTEN = 2000  # samples that a script spells out
 
 
 def edits_source(edits: Iterable[Edit]) -> str:
@@ -44,14 +47,12 @@ def head_setup(scene: HeadScene, focus: Focus) -> str:
 
 def regression_setup(scene: RegressionScene) -> str:
     """Return a script that defines the samples, the kernel, and the weights at the query with every sample's scale."""
-    samples = scene.samples
     lines = [
         "import numpy as np",
         "",
         "import kav",
         "",
-        f"x = np.array({_numbers(samples.x)})",
-        f"y = np.array({_numbers(samples.y)})",
+        *_samples_source(scene.samples),
         f"x_query, h, kernel = {scene.x_query!r}, {scene.h!r}, {scene.kernel!r}",
         "scale = np.ones(len(x))  # of each sample's kernel weight",
         *(f"scale[{index}] = {dose!r}" for index, dose in scene.doses),
@@ -60,6 +61,17 @@ def regression_setup(scene: RegressionScene) -> str:
         "",
     ]
     return "\n".join(lines)
+
+
+def _samples_source(samples: Samples) -> list[str]:
+    """Lines that define x and y: the numbers themselves, or of many samples the file that the panel exports."""
+    if samples.n <= MOST_WRITTEN:
+        return [f"x = np.array({_numbers(samples.x)})", f"y = np.array({_numbers(samples.y)})"]
+    return [
+        f"# {samples.n:,} samples are too many to write here: export the kernel fit as samples.npz first",
+        'samples = np.load("samples.npz")',
+        'x, y = samples["x"], samples["y"]',
+    ]
 
 
 def _numbers(values: np.ndarray) -> str:

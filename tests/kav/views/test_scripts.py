@@ -133,3 +133,15 @@ def test_fit_card_has_shapes_and_adds_up_to_f(scene):
     f, key, others = (float(rows[i].value.replace("−", "-")) for i in (3, 4, 5))
     assert key + others == pytest.approx(f, abs=0.011)
     assert plain(rows[4].formula).startswith("● at 4 carriage   s ")
+
+
+def test_a_script_about_many_samples_reads_the_exported_table(tmp_path, monkeypatch, capsys):
+    """Story: a copied script spelled a million samples out, tens of megabytes on the clipboard."""
+    scene = _regression(samples=sine(3000))
+    spec = fit.Spec(scene)
+    script = fit.python(spec)
+    assert len(script) < 4000
+    monkeypatch.chdir(tmp_path)
+    np.savez("samples.npz", x=scene.samples.x, y=scene.samples.y)
+    exec(script, {})  # noqa: S102 - the script is what is tested
+    assert f"{fit.compute(spec, Task()).f:.3f}" in capsys.readouterr().out
