@@ -6,8 +6,6 @@ import numpy as np
 from PySide6.QtCore import QPointF, Qt
 from PySide6.QtGui import QColor, QPainter, QPen, QPolygonF
 
-from kav.views.fit import Observations
-
 from ..theme import current
 
 LARGEST, SMALLEST = 15.0, 3.2
@@ -108,10 +106,3 @@ def _dotted(width: float) -> QPen:
     pen = QPen(QColor(current().editedink), width)
     pen.setDashPattern([1.8, 1.6])
     return pen
-
-
-def dot_tip(points: Observations, index: int, kind: str) -> list[tuple[str, float]]:
-    """Return the rows of a dot's tooltip: name and value."""
-    first = "score" if kind == "head" else "x"
-    second = "message" if kind == "head" else "y"
-    return [(first, float(points.x[index])), (second, float(points.y[index])), ("weight", float(points.weight[index]))]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import lru_cache
 
 from PySide6.QtCore import QByteArray, QRectF, QSize, Qt
-from PySide6.QtGui import QColor, QIcon, QPainter, QPaintEvent, QPixmap
+from PySide6.QtGui import QColor, QPainter, QPaintEvent
 from PySide6.QtSvg import QSvgRenderer
 from PySide6.QtWidgets import QAbstractButton, QWidget
 
@@ -38,20 +38,6 @@ def paint_icon(painter: QPainter, name: str, rect: QRectF, color: QColor | str) 
     """Paint an icon into `rect` in one colour; drawn as lines, so it is sharp at every scale."""
     text = _drawing(name).replace("#000000", QColor(color).name())
     QSvgRenderer(QByteArray(text.encode())).render(painter, rect)
-
-
-def icon(name: str, color: QColor | str | None = None, size: int = 16) -> QIcon:
-    """Return an icon for menus and actions, at scales 1 and 2; in the colour of second text by default."""
-    result = QIcon()
-    for scale in (1, 2):
-        pixmap = QPixmap(size * scale, size * scale)
-        pixmap.setDevicePixelRatio(scale)
-        pixmap.fill(Qt.GlobalColor.transparent)
-        painter = QPainter(pixmap)
-        paint_icon(painter, name, QRectF(0, 0, size, size), color or current().text2)
-        painter.end()
-        result.addPixmap(pixmap)
-    return result
 
 
 class IconButton(QAbstractButton):

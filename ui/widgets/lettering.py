@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from PySide6.QtCore import QPointF, QRectF, Qt
+from PySide6.QtCore import QPointF, Qt
 from PySide6.QtGui import QColor, QFontMetricsF, QPaintEngine, QPainter, QPainterPath, QPen
 
 from kav.views.words import Label, Mark, Reading
@@ -124,8 +124,3 @@ def reading_runs(reading: Reading, px: int = 11) -> tuple[Run, ...]:
         color = theme.muted if plain else theme.ink if piece.mark else role_color(piece.role, piece.strong).name()
         runs.append(Run(piece.text, color, px, 500 if piece.strong or piece.mark else 400, piece.mark))
     return tuple(runs)
-
-
-def text_box(painter: QPainter, rect: QRectF, text: str, flags: Qt.AlignmentFlag) -> None:
-    """Draw one line of text into a rectangle in the painter's font and pen."""
-    painter.drawText(rect, int(flags | Qt.AlignmentFlag.AlignVCenter) | int(Qt.TextFlag.TextDontClip), text)

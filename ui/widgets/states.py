@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QEvent, QObject, QRectF, QSize, Qt, Signal
+from PySide6.QtCore import QEvent, QObject, QRectF, Qt, Signal
 from PySide6.QtGui import QColor, QKeyEvent, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QSizePolicy, QVBoxLayout, QWidget
-
-from kav.views.words import Piece
 
 from ..marks import outline_mark
 from ..theme import current, font
 from .button import Button
 from .control import describe
-from .drawing import baseline, box, draw_text, paint_runs, runs_of, text_width
+from .drawing import baseline, box, draw_text, text_width
 from .icon_button import paint_icon
 
 VEIL = 0.65  # how much of the picture is gone behind a veil: 35 % is left
@@ -233,56 +231,3 @@ class ErrorCard(QWidget):
         painter.setBrush(QColor(theme.error))
         painter.drawEllipse(disc)
         paint_icon(painter, "error", disc.adjusted(2, 2, -2, -2), theme.panel)
-
-
-class ErrorNotice(QWidget):
-    """An error in one line, for places without room for a card; empty shows nothing and keeps the place."""
-
-    actionRequested = Signal()
-
-    def __init__(self, parent: QWidget | None = None, *, name: str = "") -> None:
-        super().__init__(parent)
-        self.setObjectName(name)
-        self._text = ""
-        self.action = Button("", self, name=f"{name}.action", flat=True)
-        self.action.hide()
-        layout = QHBoxLayout(self)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.addStretch(1)
-        layout.addWidget(self.action)
-        self.setFixedHeight(26)
-        self.action.clicked.connect(self.actionRequested)
-
-    def set_text(self, text: str, action: str = "") -> None:
-        """Show a message and, if given, the way out as a button; "" clears both."""
-        self._text = text
-        self.action.setText(action)
-        self.action.setVisible(bool(text and action))
-        self.setToolTip(text)
-        self.setAccessibleName(text)
-        self.updateGeometry()
-        self.update()
-
-    def text(self) -> str:
-        """Return the message."""
-        return self._text
-
-    def sizeHint(self) -> QSize:
-        action = self.action.sizeHint().width() + 8 if self.action.text() else 0
-        return QSize(round(text_width(self._text, font(12))) + 24 + action, 26)
-
-    def paintEvent(self, event: QPaintEvent) -> None:
-        if not self._text:
-            return
-        theme = current()
-        painter = QPainter(self)
-        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-        middle = self.height() / 2
-        disc = QRectF(0, middle - 7, 14, 14)
-        painter.setPen(Qt.PenStyle.NoPen)
-        painter.setBrush(QColor(theme.error))
-        painter.drawEllipse(disc)
-        paint_icon(painter, "error", disc.adjusted(1, 1, -1, -1), theme.window)
-        limit = float(self.action.x() - 8 if self.action.isVisible() else self.width())
-        runs = runs_of([Piece(self._text, "error")])
-        paint_runs(painter, runs, 20.0, baseline(middle, font(12)), limit)

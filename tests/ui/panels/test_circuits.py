@@ -3,25 +3,8 @@ import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 
-import kav
 from kav.model.edits import ScaleHead
-from ui.engine import Engine
 from ui.panels.circuits import CircuitsPanel
-from ui.session import Session
-
-
-@pytest.fixture(scope="module")
-def bundled():
-    return kav.open_model("bundled")
-
-
-@pytest.fixture
-def session(qtbot, bundled):
-    engine = Engine.inline()
-    session = Session(engine)
-    session.set_model(bundled)
-    yield session
-    engine.close()
 
 
 @pytest.fixture

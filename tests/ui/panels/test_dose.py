@@ -3,17 +3,11 @@ import pytest
 from PySide6.QtCore import QPoint, Qt
 from PySide6.QtTest import QTest
 
-import kav
 from kav.model.edits import ScaleHead
 from kav.views.dose import Component
 from ui.engine import Engine
 from ui.panels.dose import DosePanel
 from ui.session import Session
-
-
-@pytest.fixture(scope="module")
-def bundled():
-    return kav.open_model("bundled")
 
 
 @pytest.fixture

@@ -3,16 +3,10 @@ import pytest
 from PySide6.QtCore import QPoint, Qt
 from PySide6.QtTest import QTest
 
-import kav
 from kav.model.edits import MaskKeys, MoveQuery, SetScore, SetTemperature
 from ui.engine import Engine
 from ui.panels.fit import FitPanel
 from ui.session import Session
-
-
-@pytest.fixture(scope="module")
-def bundled():
-    return kav.open_model("bundled")
 
 
 @pytest.fixture

@@ -4,7 +4,7 @@ from PySide6.QtCore import QRectF, Qt
 from PySide6.QtGui import QColor, QImage, QPainter
 
 from ui.widgets.button import Button, Check
-from ui.widgets.icon_button import ICONS, IconButton, icon, paint_icon
+from ui.widgets.icon_button import ICONS, IconButton, paint_icon
 
 
 @pytest.mark.parametrize("name", ICONS)
@@ -20,12 +20,6 @@ def test_icon_is_drawn_in_one_colour_inside_its_square(name):
     assert np.all(solid[:, :3] == (0xC9, 0x74, 0x1F))
     assert not pixels[:4, :, 3].any()
     assert not pixels[:, 36:, 3].any()
-
-
-def test_icons_for_menus_come_at_both_scales():
-    sizes = {size.width() for size in icon("undo", size=16).availableSizes()}
-    assert sizes >= {16, 32} or sizes == {16}
-    assert not icon("undo").isNull()
 
 
 def test_button_clicks_by_mouse_and_space_and_says_why_it_cannot(qtbot):

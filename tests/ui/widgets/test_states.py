@@ -4,7 +4,7 @@ from PySide6.QtGui import QColor, QPainter
 from PySide6.QtWidgets import QWidget
 
 from ui import theme
-from ui.widgets.states import BusyPill, EmptyState, ErrorCard, ErrorNotice, ProgressLine, Veil
+from ui.widgets.states import BusyPill, EmptyState, ErrorCard, ProgressLine, Veil
 
 
 class Picture(QWidget):
@@ -82,17 +82,3 @@ def test_empty_state_says_what_and_how(qtbot):
     empty.set_text("Choose a target token", "Click a prediction above, or press T and type one.", "target")
     assert empty.grab().toImage() != blank
     assert empty.accessibleName() == "Choose a target token. Click a prediction above, or press T and type one."
-
-
-def test_notice_shows_an_error_with_its_way_out_and_clears(qtbot):
-    notice = ErrorNotice(name="prompt.notice")
-    qtbot.addWidget(notice)
-    notice.resize(400, 26)
-    notice.show()
-    notice.set_text("prompt must have at most 512 tokens, got 700", "cut it")
-    assert notice.grab().toImage().pixelColor(1, 13) == QColor(theme.LIGHT.error)
-    with qtbot.waitSignal(notice.actionRequested):
-        qtbot.mouseClick(notice.action, Qt.MouseButton.LeftButton)
-    notice.set_text("")
-    assert notice.action.isHidden()
-    assert notice.grab().toImage().pixelColor(1, 13) != QColor(theme.LIGHT.error)
