@@ -278,12 +278,6 @@ class Panel(CardBody):
         else:
             super().keyPressEvent(event)
 
-    def changeEvent(self, event: QEvent) -> None:
-        """Draw again in the colours of another theme."""
-        super().changeEvent(event)
-        if event.type() == QEvent.Type.StyleChange and self.result is not None:
-            self.redraw()
-
     def showEvent(self, event: QEvent) -> None:
         """Catch up with what changed while nobody looked."""
         super().showEvent(event)
