@@ -75,7 +75,7 @@ def qk_factors(model: Model, layer: int, head: int, offset: int = 0, *, fold_nor
     block, shared = model.weights.blocks[layer], config.kv_head(head)
     query = folded(block.W_Q[head, ...], block.norm1, fold_norm) * _head_gain(config, block.norm_Q, head)
     key = folded(block.W_K[shared, ...], block.norm1, fold_norm) * _head_gain(config, block.norm_K, shared)
-    scale = config.score_scale * config.d_head**0.5  # 1 unless the family scales scores in its own way
+    scale = config.score_scale(layer) * config.d_head**0.5  # 1 unless the model scales scores in its own way
     return Factored(scale * turned(config, query, offset), namespace(key).matrix_transpose(key))
 
 
@@ -265,7 +265,7 @@ def qk_table(
     q = normalise_heads(config, block.norm_Q, project(x, block.W_Q, block.b_Q if biases else None))
     k = normalise_heads(config, block.norm_K, project(x, block.W_K, block.b_K if biases else None))
     asked, found = turned(config, q[head, :, :], offset), k[config.kv_head(head), :, :]  # (n_ids, d_head)
-    scores = asked @ namespace(found).matrix_transpose(found) * config.score_scale
+    scores = asked @ namespace(found).matrix_transpose(found) * config.score_scale(layer)
     return to_host(cap(scores, config.score_cap))
 
 

@@ -51,7 +51,8 @@ def through_last_layer(trace: Trace, place: Injection, doses: Array, *, position
     line = _Line(config, block.norm1, place.stream[:n_seen, :], place.direction[:n_seen, :], doses - 1)
     table = rotary(config, trace.n_tokens, like_=place.stream)
     q = line.at_row(block.W_Q, block.b_Q, table, position)  # (n_heads, n_doses, d_head)
-    weights = smoother.weights(line.scores(q, line.pieces(block.W_K, block.b_K, table)) * config.score_scale)
+    scores = line.scores(q, line.pieces(block.W_K, block.b_K, table)) * config.score_scale(place.layer)
+    weights = smoother.weights(scores)
     z = line.averages(weights, line.pieces(block.W_V, block.b_V, None))  # (n_heads, n_doses, d_head)
     t = (doses - 1)[:, None]
     resid_pre = place.stream[position, :][None, :] + t * place.direction[position, :][None, :]  # (n_doses, d_model)

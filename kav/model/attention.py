@@ -84,7 +84,7 @@ def log_kernel(
     -------
     array, shape (..., n_heads, n_queries, n_keys)
     """
-    scores = cap(_products(q * config.score_scale, k if isinstance(k, tuple) else (k,)), config.score_cap)
+    scores = cap(_products(q * config.score_scale(layer), k if isinstance(k, tuple) else (k,)), config.score_cap)
     n_heads = scores.shape[-3]
     here = tuple(edit for edit in edits if 0 <= getattr(edit, "head", -1) - corner[0] < n_heads)
     edit_scores(scores, here, corner)
@@ -187,7 +187,7 @@ def chosen_rows(config: Config, q: Array, k: Array, queries: np.ndarray, *, laye
     """
     xp = namespace(q, k)
     chosen = like(q, queries, dtype=xp.int64)
-    scores = cap(_products(xp.take(q, chosen, axis=-2) * config.score_scale, (k,)), config.score_cap)
+    scores = cap(_products(xp.take(q, chosen, axis=-2) * config.score_scale(layer), (k,)), config.score_cap)
     seen = sees(config, layer, chosen[:, None], indices(0, k.shape[-2], like=q)[None, :])
     return smoother.weights(xp.where(seen, scores, xp.full_like(scores, -xp.inf)))
 

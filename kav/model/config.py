@@ -46,13 +46,12 @@ class Config:
     embed_scale: float = 1.0  # rows of W_E are multiplied by this where they enter the stream
     has_logits: bool = True  # False: the checkpoint has no output matrix, and there is nothing to predict with
     tied: bool = False  # W_U is the transpose of W_E
-    scale: float = 0.0  # scores are q.k * scale; 0 = 1/sqrt(d_head)
+    scales: tuple[float, ...] = ()  # per layer: what q.k is multiplied by; () = 1/sqrt(d_head) in all layers
     extra: tuple[tuple[str, str], ...] = field(default=())  # what the panels may show but nothing computes with
 
-    @property
-    def score_scale(self) -> float:
-        """What q.k is multiplied by: `scale`, or ``1 / sqrt(d_head)`` if the family does not set it."""
-        return self.scale or self.d_head**-0.5
+    def score_scale(self, layer: int) -> float:
+        """Return what q.k is multiplied by in `layer`: ``1 / sqrt(d_head)`` if the model does not set it."""
+        return self.scales[layer] if self.scales else self.d_head**-0.5
 
     def kv_head(self, head: int) -> int:
         """Return the key/value head that query head `head` reads: groups of neighbours share one."""

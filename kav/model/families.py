@@ -187,8 +187,11 @@ _GPT2 = Family(
     out_bias=True,
     mlp_bias=True,
     tied=True,
-    defaults=MappingProxyType({"layer_norm_epsilon": 1e-5, "activation_function": "gelu_new"}),
-    refused=(("scale_attn_by_inverse_layer_idx", True), ("scale_attn_weights", False)),
+    defaults=MappingProxyType(
+        {"layer_norm_epsilon": 1e-5, "activation_function": "gelu_new", "scale_attn_weights": True}
+    ),
+    scale_rule="scale_attn_weights",
+    flattened="scale_attn_by_inverse_layer_idx",
 )
 _GPT_NEO = replace(
     _GPT2,
@@ -204,10 +207,11 @@ _GPT_NEO = replace(
     windows="types",
     window="window_size",
     scale=1.0,
+    scale_rule=True,
+    flattened=False,
     defaults=MappingProxyType(
         {**_GPT2.defaults, "window_size": 256, "attention_types": [[["global", "local"], 12]], "num_layers": 24}
     ),
-    refused=(),
 )
 _GPT_NEOX = Family(
     names=Names(

@@ -57,8 +57,10 @@ class Family:
     qk_norm: str = ""
     gain_offset: float = 0.0  # gains are stored less this
     embed_scaled: bool = False  # by sqrt(d_model)
-    scale: float = 0.0
+    scale: float = 0.0  # scores are q.k times this; 0 = 1/sqrt(d_head)
     scale_key: str = ""  # key of config.json: scores are divided by its root
+    scale_rule: bool | str = True  # where it does not hold, scores are not scaled
+    flattened: bool | str = False  # where it holds, scores are divided by the layer's number besides, from 1
     rotary_share: float = 1.0
     tied: bool = False
     headless: bool = False  # checkpoints without output matrix are usual

@@ -131,7 +131,6 @@ def config_of(raw: Raw, family: Family) -> Config:
     if family.position == "rotary":
         rotation = {"d_head": sizes["d_head"], "n_ctx": sizes["n_ctx"], "share": family.rotary_share}
         sizes |= rotary_fields(raw, **rotation)
-    d_scale = None if not family.scale_key else _positive(raw.get(family.scale_key), family.scale_key)
     return Config(
         family=str(raw["model_type"]),
         **sizes,
@@ -149,7 +148,7 @@ def config_of(raw: Raw, family: Family) -> Config:
         logit_cap=_cap(raw, family, "final_logit_softcapping"),
         embed_scale=math.sqrt(sizes["d_model"]) if family.embed_scaled else 1.0,
         tied=holds({"tied": family.tied, **raw}, "tie_word_embeddings" if "tie_word_embeddings" in raw else "tied"),
-        scale=family.scale if d_scale is None else d_scale**-0.5,
+        scales=_scales(raw, family, sizes),
     )
 
 
@@ -174,6 +173,18 @@ def _activation(raw: Raw, family: Family) -> str:
     if str(raw.get(key)) not in ACTIVATION_NAMES:
         raise ModelError(f"{key} must be one of {', '.join(sorted(ACTIVATION_NAMES))}, got {str(raw.get(key))[:60]!r}")
     return ACTIVATION_NAMES[str(raw[key])]
+
+
+def _scales(raw: Raw, family: Family, sizes: Mapping[str, int]) -> tuple[float, ...]:
+    """What q.k is multiplied by, layer by layer; () if by 1/sqrt(d_head) in all layers."""
+    scale = family.scale
+    if family.scale_key:
+        scale = _positive(raw.get(family.scale_key), family.scale_key) ** -0.5
+    if not holds(raw, family.scale_rule):
+        scale = 1.0
+    if not holds(raw, family.flattened):
+        return (scale,) * sizes["n_layers"] if scale else ()
+    return tuple((scale or sizes["d_head"] ** -0.5) / (layer + 1) for layer in range(sizes["n_layers"]))
 
 
 def _cap(raw: Raw, family: Family, key: str) -> float:

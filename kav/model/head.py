@@ -122,7 +122,7 @@ def slopes(trace: Trace, layer: int, head: int, direction: Array, *, query: int 
     """
     q, k, config, edits = _head(trace, layer, head)
     xp = namespace(k, direction)
-    out = xp.matmul(k[0, :, :], direction) * config.score_scale
+    out = xp.matmul(k[0, :, :], direction) * config.score_scale(layer)
     if config.score_cap:
         if query is None:
             raise KavError("query must be given where scores are capped softly, got None")

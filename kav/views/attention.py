@@ -121,16 +121,16 @@ print(f"head {layer}.{head} at token {query} looks at token {best} ({weights[que
 
 _HEAD_SCRIPTS = {
     "weight": """
-scores = trace.scores(layer, head)  # q . k / sqrt(d_head), -inf where masked
+scores = trace.scores(layer, head)  # q . k, scaled as the model does; -inf where masked
 weights = trace.pattern(layer, head)
 values = weights
 """
     + _PRINT,
     "message": """
 weights = trace.pattern(layer, head)
-v = kav.arrays.to_host(trace.layers[layer].v)[model.config.kv_head(head)]  # (n_tokens, d_head)
-W_O = kav.arrays.to_host(model.weights.blocks[layer].W_O)[head]  # (d_head, d_model)
-values = weights * np.linalg.norm(v @ W_O, axis=-1)  # weight x |message|
+from kav.views.head.messages import message_norms  # |v_j @ W_O|, through a norm after attention if there is one
+
+values = weights * message_norms(trace, layer, head, queries=slice(0, len(tokens.ids)))
 """
     + _PRINT,
     "logits": """
@@ -139,7 +139,7 @@ values = np.stack([kav.attribution(trace, i, target, foil).sources[layer, head] 
 """
     + _PRINT,
     "scores": """
-values = trace.scores(layer, head)  # q . k / sqrt(d_head), -inf where masked
+values = trace.scores(layer, head)  # q . k, scaled as the model does; -inf where masked
 weights = trace.pattern(layer, head)
 """
     + _PRINT,

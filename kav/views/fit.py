@@ -173,7 +173,7 @@ def python(spec: Spec) -> str:
 
 _HEAD_SCRIPT = """
 row = slice(query, query + 1)
-scores = trace.scores(layer, head, row)[0]  # q . k / sqrt(d_head), -inf where masked
+scores = trace.scores(layer, head, row)[0]  # q . k, scaled as the model does; -inf where masked
 weights = trace.pattern(layer, head, row)[0]  # softmax of them
 moved = kav.attribution(trace, query, target, foil).sources[layer, head]  # weight x message, in logits
 messages = np.divide(moved, weights, out=np.zeros_like(moved), where=weights > 0)

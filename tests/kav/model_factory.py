@@ -18,7 +18,7 @@ FAMILY_FEATURES: Mapping[str, Mapping[str, Any]] = MappingProxyType(
         "gpt2": {"norm": "layer", "position": "learned", "gated": False, "activation": "gelu_tanh", "n_kv_heads": 4},
         "attention only": {"attention_only": True, "biases": False},
         "bidirectional": {"causal": False, "norm": "layer"},
-        "gpt_neo": {"norm": "layer", "position": "learned", "gated": False, "windows": (0, 3), "scale": 1.0},
+        "gpt_neo": {"norm": "layer", "position": "learned", "gated": False, "windows": (0, 3), "scales": (1.0,)},
         "gpt_neox": {"norm": "layer", "parallel": True, "gated": False, "activation": "gelu", "rotary_dims": 4},
         "mistral": {"windows": (4, 4), "biases": False},
         "qwen3": {"qk_norm": "head", "rotary_gain": 1.2},
@@ -28,7 +28,7 @@ FAMILY_FEATURES: Mapping[str, Mapping[str, Any]] = MappingProxyType(
             "score_cap": 1.5,
             "logit_cap": 4.0,
             "embed_scale": 4.0,
-            "scale": 0.3,
+            "scales": (0.3, 0.15),
             "biases": False,
         },
         "olmo2": {"norm_place": "output", "qk_norm": "width"},
@@ -76,7 +76,8 @@ def tiny_model(
     dense : bool
         With a layer before the final norm.
     **features
-        Further fields of `Config`; `rotary_dims` d_head, and `windows` repeated for all layers, if not given so.
+        Further fields of `Config`; `rotary_dims` is d_head if not given, `windows` and `scales` are repeated for all
+        layers.
     """
     position = features.pop("position", "rotary")
     config = Config(
@@ -92,6 +93,7 @@ def tiny_model(
         position=position,
         rotary_dims=features.pop("rotary_dims", d_head) if position == "rotary" else 0,
         windows=(features.pop("windows", ()) * n_layers)[:n_layers],
+        scales=(features.pop("scales", ()) * n_layers)[:n_layers],
         attention_only=attention_only,
         gated=gated,
         has_logits=has_logits,

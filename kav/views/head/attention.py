@@ -82,7 +82,7 @@ def compute(spec: Spec, task: Task, last: Result | None = None) -> Result:
         role_text=_ROLE_TEXTS.get(role.role, "no single pattern on this prompt").format(share(role.score)),
         unit=cells.unit,
         thumbs_of=trace,
-        scaling=scaling(trace.model.config).strip(),
+        scaling=scaling(trace.model.config, focus.layer).strip(),
         d_head=trace.model.config.d_head,
     )
 

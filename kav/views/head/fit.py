@@ -86,7 +86,7 @@ def _result(scene: HeadScene, focus: Focus, now: Picture, *, before: Picture | N
         y_range=_range([seen.y[seen.visible] for seen in shown], margin=0.0),
         band=_band(shown[0]),
         band_holds=bool(now.weights.min() >= 0 and abs(now.weights.sum() - 1) < 1e-3),
-        x_title=f"score {score_title(scene.trace.model.config)} of the keys →",
+        x_title=f"score {score_title(scene.trace.model.config, focus.layer)} of the keys →",
         y_title=(Piece("↑ message: logits of "), *target),
         f_text=f"f = {signed(now.f)} logits",
         rows=_rows(now, labels, focus, towards=towards, query_at=query_at, target=target),
@@ -94,7 +94,7 @@ def _result(scene: HeadScene, focus: Focus, now: Picture, *, before: Picture | N
         before_f=None if before is None else before.f,
         towards=towards,
         beta=_beta(scene.trace, focus),
-        scaling=scaling(scene.trace.model.config).strip(),
+        scaling=scaling(scene.trace.model.config, focus.layer).strip(),
         d_head=scene.trace.model.config.d_head,
         d_model=scene.trace.model.config.d_model,
     )

@@ -133,12 +133,12 @@ def message_norms(trace: Trace, layer: int, head: int, *, queries: slice) -> np.
     return np.asarray(norms[None, :] / scale[:, None])
 
 
-def score_title(config: Config) -> str:
-    """Return the words for a score: ``q·k/√d_head``, or the family's own scale."""
-    return f"q·k{scaling(config)}".replace(" / ", "/")
+def score_title(config: Config, layer: int) -> str:
+    """Return the words for a score: ``q·k/√d_head``, or the layer's own scale."""
+    return f"q·k{scaling(config, layer)}".replace(" / ", "/")
 
 
-def scaling(config: Config) -> str:
-    """Return what q·k goes through to become a score: " / √d_head", or the family's own scale and soft cap."""
-    scale = f" × {config.scale:.3g}" if config.scale else " / √d_head"
+def scaling(config: Config, layer: int) -> str:
+    """Return what q·k goes through to become a score: " / √d_head", or the layer's own scale, and the soft cap."""
+    scale = f" × {config.score_scale(layer):.3g}" if config.scales else " / √d_head"
     return f"{scale}, capped at ±{config.score_cap:.3g}" if config.score_cap else scale

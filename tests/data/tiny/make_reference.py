@@ -62,6 +62,19 @@ MODELS = {
             **rope("yarn", factor=4.0, original_max_position_embeddings=16, beta_fast=2.0, beta_slow=0.25),
         )
     ),
+    "gpt2_scaled": lambda: tf.GPT2LMHeadModel(
+        tf.GPT2Config(
+            n_embd=32,
+            n_layer=3,
+            n_head=4,
+            vocab_size=64,
+            n_positions=64,
+            scale_attn_weights=False,
+            scale_attn_by_inverse_layer_idx=True,
+            bos_token_id=0,
+            eos_token_id=0,
+        )
+    ),
 }
 
 

@@ -27,8 +27,8 @@ def test_scores_from_the_qk_matrix_equal_the_live_scores_at_every_offset(xp, lay
         live = trace.scores(layer, head)
         for query in range(7):
             for key in range(query + 1):
-                score = x[query] @ qk(model, layer, head, query - key).matrix() @ x[key] * model.config.score_scale
-                assert score == pytest.approx(live[query, key], abs=1e-9)
+                score = x[query] @ qk(model, layer, head, query - key).matrix() @ x[key]
+                assert score * model.config.score_scale(layer) == pytest.approx(live[query, key], abs=1e-9)
 
 
 def test_eight_query_heads_with_two_key_heads_share_them_in_neighbouring_fours(xp):
@@ -39,7 +39,7 @@ def test_eight_query_heads_with_two_key_heads_share_them_in_neighbouring_fours(x
     gain = xp.get(model.weights.blocks[0].norm1.gain)
     for head in range(8):
         np.testing.assert_allclose(qk(model, 0, head).right, (gain[:, None] * W_K[head]).T, atol=1e-12)
-        here = np.diag(x @ qk(model, 0, head).matrix() @ x.T) * model.config.score_scale
+        here = np.diag(x @ qk(model, 0, head).matrix() @ x.T) * model.config.score_scale(0)
         np.testing.assert_allclose(here, np.diag(trace.scores(0, head)), atol=1e-9)
 
 

@@ -103,6 +103,7 @@ def one_head(config, block, x, layer, head, edits):
     """Scores, pattern and z of one head for a normalised stream x."""
     n, kv = len(x), head // (config.n_heads // config.n_kv_heads)
     window = (config.windows or (0,) * config.n_layers)[layer] or n
+    scale = config.scales[layer] if config.scales else 1 / math.sqrt(config.d_head)
 
     def affine(matrix, bias):
         return np.array([x @ f64(matrix)[i] + (0 if bias is None else f64(bias)[i]) for i in range(matrix.shape[0])])
@@ -120,7 +121,7 @@ def one_head(config, block, x, layer, head, edits):
     scores = np.full((n, n), -np.inf)
     for i in range(n):
         for j in range(max(0, i - window + 1) if config.causal else 0, i + 1 if config.causal else n):
-            s = cap(asked[i] @ keys[j] * (config.scale or 1 / math.sqrt(config.d_head)), config.score_cap)
+            s = cap(asked[i] @ keys[j] * scale, config.score_cap)
             for edit in edits:
                 if isinstance(edit, SetTemperature):
                     s = edit.beta * s

@@ -265,9 +265,9 @@ def test_config_that_does_not_fit_is_refused_by_name(folder, changes, said):
 
 
 def test_setting_that_changes_the_arithmetic_is_refused(tmp_path):
-    shutil.copytree(TINY / "gpt2", tmp_path / "model")
-    set_config(tmp_path / "model", scale_attn_by_inverse_layer_idx=True)
-    with pytest.raises(ModelError, match="scale_attn_by_inverse_layer_idx must not be True"):
+    shutil.copytree(TINY / "phi", tmp_path / "model")
+    set_config(tmp_path / "model", qk_layernorm=True)
+    with pytest.raises(ModelError, match="qk_layernorm must not be True"):
         kav.open_model(tmp_path / "model", device="cpu")
 
 

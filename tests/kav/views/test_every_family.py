@@ -37,11 +37,36 @@ def test_panels_agree_on_what_the_head_contributes(name):
 
 
 def test_formula_cards_say_how_the_family_scales_its_scores():
-    for name, said in (("llama", "/ √d_head"), ("gpt_neo", "× 1"), ("gemma2", "× 0.3, capped at ±1.5")):
+    for name, said in (("llama", "/ √d_head"), ("gpt_neo", "× 1"), ("gemma2", "× 0.15, capped at ±1.5")):
         scene = scene_of(**FAMILY_FEATURES[name])
         for panel in (fit, attention):
             rows = panel.formula(shown(panel, scene))
             assert any(plain(row.formula).endswith(f" {said}") for row in rows)
+
+
+@pytest.mark.parametrize("name", FAMILY_FEATURES)
+def test_scripts_find_what_the_panels_show(name, monkeypatch, capsys):
+    scene = scene_of(**FAMILY_FEATURES[name])
+    monkeypatch.setattr(kav, "open_model", lambda source: scene.trace.model, raising=False)
+
+    def ran(panel, **controls):
+        names = {}
+        exec(panel.python(panel.Spec(scene, **controls)), names)  # noqa: S102 - the script is what is tested
+        assert capsys.readouterr().out.strip()
+        return names, shown(panel, scene, **controls)
+
+    names, result = ran(fit)
+    assert names["f"] == pytest.approx(result.f, abs=1e-4)
+    for weighting in ("weight", "message", "logits"):
+        names, result = ran(attention, weighting=weighting)
+        np.testing.assert_allclose(names["values"], result.values, atol=1e-4)
+    names, result = ran(attribution)
+    assert names["total"] == pytest.approx(result.total, abs=1e-4)
+    names, result = ran(circuits, circuit="qk")
+    np.testing.assert_allclose(names["values"], result.values, rtol=1e-3, atol=1e-4)
+    names, result = ran(dose)
+    drawn = np.interp(names["doses"], result.curve.doses, result.curve.response)
+    np.testing.assert_allclose(names["curve"].response, drawn, atol=(result.y_range[1] - result.y_range[0]) / 100)
 
 
 @pytest.mark.parametrize("name", FAMILY_FEATURES)
