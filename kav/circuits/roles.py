@@ -48,8 +48,11 @@ def prompt_roles(trace: Trace) -> tuple[tuple[Role, ...], ...]:
 
     A head is named by its largest mean mass if that is at least one half, and "mixed" otherwise. "induction" (what
     followed an earlier occurrence of the query's token) and "duplicate" (that occurrence) are means over the queries
-    whose token occurred before, the others over all queries but the first. A first token that collects what a head
-    has no use for therefore does not hide what it does where it can.
+    whose token occurred before, the others over all queries but the first.
+
+    The first token collects what a head has no use for: an induction head rests on it at all queries whose token is
+    new. So "first token" names a head only if nothing else holds at least one half where it can, and mass on the first
+    token names a head otherwise only if that mass is not there at every query.
 
     A prompt of more than `MOST_ROWS` tokens is judged by that many evenly spaced queries, and for the first two by
     half as many of those whose token occurred before.
@@ -109,13 +112,16 @@ def rows_at(trace: Trace, layer: int, queries: Judged) -> np.ndarray:
 def layer_roles(trace: Trace, queries: Judged, rows: np.ndarray) -> tuple[Role, ...]:
     """Return the roles of the heads whose judged rows are given, as `prompt_roles` does."""
     keys = wanted_keys(trace.tokens.ids, queries.queries)
-    serving = {name: queries.repeated if key in REPEATING else queries.even for name, key in _ROLES.items()}
-    masses = {name: _mean_masses(rows, keys[key], serving[name]) for name, key in _ROLES.items()}
-    return tuple(_role({name: float(found[head]) for name, found in masses.items()}) for head in range(rows.shape[0]))
+    masses, apart = {}, {}
+    for name, key in _ROLES.items():
+        serving, wanted = queries.repeated if key in REPEATING else queries.even, keys[key]
+        masses[name] = _mean_masses(rows, wanted, serving)
+        apart[name] = _mean_masses(rows, wanted & (np.arange(wanted.shape[-1]) > 0), serving)
+    return tuple(_role(_of_head(masses, head), _of_head(apart, head)) for head in range(rows.shape[0]))
 
 
 def _mean_masses(rows: np.ndarray, wanted: np.ndarray, serving: np.ndarray) -> np.ndarray:
-    """`_mean_mass` of every head over the queries that serve, shape (n_heads,)."""
+    """Mean mass of every head on the wanted keys, over the queries that serve and want any, shape (n_heads,)."""
     chosen = np.flatnonzero(serving & wanted.any(axis=-1))
     if not len(chosen):
         return np.zeros(rows.shape[0])
@@ -123,6 +129,13 @@ def _mean_masses(rows: np.ndarray, wanted: np.ndarray, serving: np.ndarray) -> n
     return np.asarray(rows[:, chosen[at], key].sum(axis=-1, dtype=np.float64) / len(chosen))
 
 
-def _role(masses: dict[str, float]) -> Role:
-    name = max(masses, key=lambda role: masses[role])
-    return Role(name if masses[name] >= NAMED else "mixed", float(masses[name]))
+def _of_head(masses: dict[str, np.ndarray], head: int) -> dict[str, float]:
+    return {name: float(found[head]) for name, found in masses.items()}
+
+
+def _role(masses: dict[str, float], apart: dict[str, float]) -> Role:
+    """The role of one head by its masses, and by those without the first token's share."""
+    name = max(apart, key=apart.__getitem__)
+    if apart[name] < NAMED:
+        name = "first token" if masses["first token"] >= NAMED else max(masses, key=masses.__getitem__)
+    return Role(name if masses[name] >= NAMED else "mixed", masses[name])

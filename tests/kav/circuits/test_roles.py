@@ -40,6 +40,21 @@ def test_a_head_without_preference_is_mixed_and_one_on_the_first_token_is_named_
     assert roles[1][2].score == pytest.approx(1.0)
 
 
+def test_an_induction_head_that_rests_on_the_first_token_elsewhere_is_an_induction_head():
+    # on ordinary text most tokens are new, and induction heads of real models were named "first token"
+    model, ids = tiny_model(), [0, *range(1, 20), 3, 9]
+    resting = [SetScore(0, 1, i, 0, 50.0) for i in range(1, 20)]
+    trace = run(model, model.tokens(ids), [*resting, SetScore(0, 1, 20, 4, 50.0), SetScore(0, 1, 21, 10, 50.0)])
+    assert prompt_roles(trace)[0][1].name == "induction"
+    assert prompt_roles(trace)[0][1].score == pytest.approx(1.0)
+
+
+def test_a_head_on_the_first_token_is_no_duplicate_head_because_that_token_comes_again():
+    model = tiny_model()
+    trace = run(model, model.tokens([5, 1, 2, 3, 4, 5]), [SetScore(0, 1, i, 0, 50.0) for i in range(1, 6)])
+    assert prompt_roles(trace)[0][1].name == "first token"
+
+
 def test_one_token_prompt_has_roles_without_nan():
     model = tiny_model()
     for row in prompt_roles(run(model, model.tokens(some_ids(1)))):
