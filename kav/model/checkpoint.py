@@ -16,6 +16,7 @@ from kav.model.config import Config
 from kav.model.family import Family
 from kav.model.family_config import Raw, config_of, family_of
 from kav.model.files import contained, read_file, read_json
+from kav.model.folder_words import MAX_CONFIG, Words, folder_words
 from kav.model.forecast import Forecast, forecast_weights
 from kav.model.gguf import GgufFile
 from kav.model.gguf_settings import settings
@@ -24,35 +25,13 @@ from kav.model.gguf_words import UnknownWordsError, start_token, tokenizer_json
 from kav.model.model import Model
 from kav.model.tensors import Folder
 from kav.model.tokenizer import Tokenizer
-from kav.model.tokenizer_trial import Trial, check_plan
+from kav.model.tokenizer_trial import Trial
 from kav.model.weights import Reader, Tensors
 from kav.paths import resource
 from kav.task import Task
 
-MAX_CONFIG = 16 << 20
-MAX_TOKENIZER = 64 << 20
 MAX_SHARDS = 1024
 PICKLED = (".bin", ".pt", ".pth", ".pkl", ".ckpt", ".npy", ".npz")
-
-
-@dataclass(frozen=True)
-class Words:
-    """A tokenizer before it is loaded.
-
-    Parameters
-    ----------
-    source : bytes
-        What tokenizer.json holds.
-    bos_id : int or None
-    starts_with_bos : bool
-    tried : bool
-        Whether it must be tried in another process first: kav has not written it.
-    """
-
-    source: bytes
-    bos_id: int | None
-    starts_with_bos: bool
-    tried: bool = True
 
 
 @dataclass(frozen=True)
@@ -199,7 +178,7 @@ def checkpoint(source: str | Path) -> Checkpoint:
     family = family_of(raw)
     config = config_of(raw, family)
     name = folder.name if source != "bundled" else "induction"
-    return Checkpoint(name, raw, family, config, Folder(paths), lambda: _folder_words(folder, raw))
+    return Checkpoint(name, raw, family, config, Folder(paths), lambda: folder_words(folder, raw))
 
 
 def _gguf(path: Path) -> Checkpoint:
@@ -269,27 +248,3 @@ def _weight_files(folder: Path) -> list[Path]:
     if not 1 <= len(names) <= MAX_SHARDS:
         raise ModelError(f"{index.name} must name 1..{MAX_SHARDS} files, got {len(names):,}")
     return [contained(folder, name) for name in names]
-
-
-def _folder_words(folder: Path, raw: Raw) -> Words | None:
-    """The folder's tokenizer; None without tokenizer.json."""
-    if not (folder / "tokenizer.json").is_file():
-        return None
-    source = read_file(contained(folder, "tokenizer.json"), MAX_TOKENIZER)
-    spec = read_json(source, "tokenizer.json")
-    if not isinstance(spec, dict):
-        raise ModelError(f"tokenizer.json must hold an object, got {type(spec).__name__}")
-    check_plan(spec)
-    first = raw.get("bos_token_id")
-    first = first[0] if isinstance(first, list) and first else first
-    ours = raw.get("kav")
-    wanted = (isinstance(ours, dict) and ours.get("prepend_bos") is True) or _adds_bos(folder)
-    return Words(source, first if type(first) is int and first >= 0 else None, wanted)
-
-
-def _adds_bos(folder: Path) -> bool:
-    """Whether the folder's own tokenizer class puts a start token first, even if tokenizer.json itself does not."""
-    if not (folder / "tokenizer_config.json").is_file():
-        return False
-    settings = read_json(read_file(contained(folder, "tokenizer_config.json"), MAX_CONFIG), "tokenizer_config.json")
-    return isinstance(settings, dict) and settings.get("add_bos_token") is True

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -21,6 +21,7 @@ import numpy as np
 from kav.errors import ModelError
 from kav.model.gguf import GgufFile
 from kav.model.gguf_patterns import PATTERNS, WHOLE_WORDS
+from kav.model.tokenizer_specs import added_token, byte_level, whole, wordpiece
 from kav.model.tokenizer_trial import check_plan
 
 _NORMAL, _UNKNOWN, _CONTROL, _USER, _UNUSED, _BYTE = 1, 2, 3, 4, 5, 6
@@ -48,17 +49,7 @@ def tokenizer_json(file: GgufFile) -> str | None:
     if not isinstance(kind, str) or kind not in makers:
         raise UnknownWordsError(f"tokenizer.ggml.model must be one of {', '.join(makers)}, got {str(kind)[:60]!r}")
     words = _Words(values)
-    spec = {
-        "version": "1.0",
-        "truncation": None,
-        "padding": None,
-        "added_tokens": words.added(),
-        "normalizer": None,
-        "pre_tokenizer": None,
-        "post_processor": None,
-        "decoder": None,
-        **makers[kind](words),
-    }
+    spec = whole(words.added(), makers[kind](words))
     check_plan({**spec, "model": None})  # a vocabulary and its merges are no steps
     return json.dumps(spec, ensure_ascii=False)
 
@@ -114,12 +105,10 @@ class _Words:
 
     def added(self) -> list[dict[str, Any]]:
         """Tokens that are found in the text before anything else."""
-        found = []
-        for number in np.flatnonzero(np.isin(self.kinds, (_CONTROL, _USER))).tolist():
-            plain = {"single_word": False, "lstrip": False, "rstrip": False, "normalized": False}
-            special = bool(self.kinds[number] == _CONTROL)
-            found.append({"id": number, "content": self.tokens[number], **plain, "special": special})
-        return found
+        return [
+            added_token(number, self.tokens[number], special=bool(self.kinds[number] == _CONTROL))
+            for number in np.flatnonzero(np.isin(self.kinds, (_CONTROL, _USER))).tolist()
+        ]
 
 
 def _bpe(words: _Words) -> dict[str, Any]:
@@ -127,42 +116,8 @@ def _bpe(words: _Words) -> dict[str, Any]:
     if not isinstance(cut, str) or cut not in PATTERNS:
         known = ", ".join(sorted(PATTERNS))
         raise UnknownWordsError(f"tokenizer.ggml.pre must be one of {known}, got {str(cut)[:60]!r}")
-    steps: list[dict[str, Any]] = [
-        {"type": "Split", "pattern": {"Regex": pattern}, "behavior": "Isolated", "invert": False}
-        for pattern in PATTERNS[cut]
-    ]
-    letters = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True, "use_regex": False}
-    if words.values.get("tokenizer.ggml.add_space_prefix") is True:
-        letters["add_prefix_space"] = True
-    merges = words.strings("merges")
-    pairs = [line.partition(" ")[::2] for line in merges]
-    ids = words.ids
-    if not all(left in ids and right in ids and left + right in ids for left, right in pairs):
-        for line in merges:
-            _check_merge(line, words)
-    return {
-        "pre_tokenizer": {"type": "Sequence", "pretokenizers": [*steps, letters]},
-        "decoder": {"type": "ByteLevel", "add_prefix_space": True, "trim_offsets": True, "use_regex": True},
-        "model": {
-            "type": "BPE",
-            "dropout": None,
-            "unk_token": None,
-            "continuing_subword_prefix": None,
-            "end_of_word_suffix": None,
-            "fuse_unk": False,
-            "byte_fallback": False,
-            "ignore_merges": cut in WHOLE_WORDS,
-            "vocab": words.ids,
-            # Written as they stand in the file, unless a blank in an entry made that ambiguous.
-            "merges": pairs if any(" " in right for _, right in pairs) else merges,
-        },
-    }
-
-
-def _check_merge(line: str, words: _Words) -> None:
-    left, _, right = line.partition(" ")
-    if left not in words.ids or right not in words.ids or left + right not in words.ids:
-        raise ModelError(f"a merge must join two vocabulary entries to a third, got {line[:60]!r}")
+    space_first = words.values.get("tokenizer.ggml.add_space_prefix") is True
+    return byte_level(words.ids, words.strings("merges"), cut, space_first=space_first)
 
 
 def _blanks(words: _Words) -> dict[str, Any]:
@@ -248,38 +203,4 @@ def _wordpiece(words: _Words) -> dict[str, Any]:
     cased = any(
         token != token.lower() for token, kind in zip(words.tokens, words.kinds, strict=True) if kind == _NORMAL
     )
-    return {
-        "normalizer": {
-            "type": "BertNormalizer",
-            "clean_text": True,
-            "handle_chinese_chars": True,
-            "strip_accents": None,
-            "lowercase": not cased,
-        },
-        "pre_tokenizer": {"type": "BertPreTokenizer"},
-        "post_processor": _around(first, last, words),
-        "decoder": {"type": "WordPiece", "prefix": "##", "cleanup": True},
-        "model": {
-            "type": "WordPiece",
-            "unk_token": unknown,
-            "continuing_subword_prefix": "##",
-            "max_input_chars_per_word": 100,
-            "vocab": names,
-        },
-    }
-
-
-def _around(first: str, last: str, words: _Words) -> dict[str, Any]:
-    def token(name: str) -> dict[str, Any]:
-        return {"SpecialToken": {"id": name, "type_id": 0}}
-
-    def entry(name: str) -> dict[str, Any]:
-        return {"id": name, "ids": [words.ids[name]], "tokens": [name]}
-
-    text: Sequence[dict[str, Any]] = (token(first), {"Sequence": {"id": "A", "type_id": 0}}, token(last))
-    return {
-        "type": "TemplateProcessing",
-        "single": text,
-        "pair": [*text, {"Sequence": {"id": "B", "type_id": 1}}],
-        "special_tokens": {name: entry(name) for name in (first, last)},
-    }
+    return wordpiece(names, first=first, last=last, unknown=unknown, lowercase=not cased)

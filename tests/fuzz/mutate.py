@@ -187,6 +187,23 @@ def of_tokenizer(rng):
     return folder(rng, tokenizer=as_text(rng, value))
 
 
+def of_lists(rng):
+    """GPT-2's folder with the older vocabulary files."""
+    vocab, merges = seeds.lists()
+    named = {"added_tokens.json": {"<x>": 318}, "tokenizer_config.json": seeds.tokenizer_config()}
+    lines = ["#version: 0.2", *merges]
+    kind = rng.randrange(4)
+    if kind == 0:
+        spoil(rng, vocab)
+    elif kind == 1:
+        lines[rng.randrange(len(lines))] = rng.choice(("", "x", "a b c", "\0 \0", " ", "h e " * 900, "#version"))
+    else:
+        spoil(rng, named[rng.choice(tuple(named))])
+    files = {name: (seeds.GPT2 / name).read_bytes() for name in ("config.json", "model.safetensors")}
+    files |= {"vocab.json": as_text(rng, vocab), "merges.txt": "\n".join(lines).encode("utf-8", "surrogatepass")}
+    return files | {name: as_text(rng, value) for name, value in named.items()}
+
+
 def of_gguf(rng):
     keys, tensors = seeds.gguf(rng.random())
     kind = rng.randrange(12)
@@ -280,4 +297,5 @@ MUTATORS = {
     "config": of_config,
     "index": of_index,
     "tokenizer": of_tokenizer,
+    "lists": of_lists,
 }

@@ -2,11 +2,13 @@
 
 import json
 import random
+from pathlib import Path
 
 import numpy as np
 
 from tests.kav.model import gguf_maker as made
 
+GPT2 = Path(__file__).resolve().parents[1] / "data" / "tiny" / "gpt2"
 N_LAYERS, N_HEADS, N_KV, D_MODEL, D_MLP, D_VOCAB, N_CTX = 2, 4, 2, 32, 32, 16, 16
 
 
@@ -89,6 +91,17 @@ def tokenizer():
             "vocab": vocab, "merges": [["a", "b"], ["ab", "c"], ["d", "e"]],
         },
     }  # fmt: skip
+
+
+def lists():
+    """A vocabulary of 320 entries and its merges, as GPT-2's older files hold them."""
+    model = json.loads((GPT2 / "tokenizer.json").read_text("utf-8"))["model"]
+    return model["vocab"], [" ".join(pair) for pair in model["merges"]]
+
+
+def tokenizer_config():
+    """Settings of an older tokenizer, with a token beside its vocabulary."""
+    return {"add_prefix_space": False, "added_tokens_decoder": {"319": {"content": "<y>", "special": True}}}
 
 
 def safetensors(arrays):
