@@ -186,7 +186,7 @@ class Window(QMainWindow):
 
     def _size_cards(self) -> None:
         self._settle()
-        rows = [[pair for pair in row if self.docks[pair[0]].isVisibleTo(self)] for row in ROWS[self.compact]]
+        rows = [[pair for pair in row if self._placed(self.docks[pair[0]])] for row in ROWS[self.compact]]
         for row in rows:
             docks = [self.docks[name] for name, _ in row]
             self.resizeDocks(docks, [share for _, share in row], Qt.Orientation.Horizontal)
@@ -198,7 +198,12 @@ class Window(QMainWindow):
 
     def _keep_sizes(self) -> None:
         if self._settled:
-            self._sizes = {name: dock.size().toTuple() for name, dock in self.docks.items() if dock.isVisibleTo(self)}
+            self._sizes = {name: dock.size().toTuple() for name, dock in self.docks.items() if self._placed(dock)}
+
+    def _placed(self, dock: QDockWidget) -> bool:
+        """Whether a card takes part in the layout: shown, not in a window of its own, and not just being carried."""
+        carried = self.dockWidgetArea(dock) == Qt.DockWidgetArea.NoDockWidgetArea
+        return dock.isVisibleTo(self) and not dock.isFloating() and not carried
 
     def _give_sizes_back(self) -> None:
         """Both scenes have the cards in the same places and sizes, though their controls ask for other widths."""
@@ -208,9 +213,10 @@ class Window(QMainWindow):
             self._size_cards()
             return
         self._settle()
-        docks = [self.docks[name] for name in self._sizes]
-        self.resizeDocks(docks, [width for width, _ in self._sizes.values()], Qt.Orientation.Horizontal)
-        self.resizeDocks(docks, [height for _, height in self._sizes.values()], Qt.Orientation.Vertical)
+        sizes = {name: size for name, size in self._sizes.items() if self._placed(self.docks[name])}
+        docks = [self.docks[name] for name in sizes]
+        self.resizeDocks(docks, [width for width, _ in sizes.values()], Qt.Orientation.Horizontal)
+        self.resizeDocks(docks, [height for _, height in sizes.values()], Qt.Orientation.Vertical)
 
     def _settle(self) -> None:
         for name, dock in self.docks.items():
