@@ -64,8 +64,8 @@ class GgufTensors:
         """Return the shape of a tensor, without reading it."""
         return self._sources[name].shape
 
-    def read(self, name: str) -> np.ndarray:
-        """Return a tensor as float32.
+    def read(self, name: str, *, kept: bool = True) -> np.ndarray:
+        """Return a tensor as float32; see `kav.model.weights.Tensors`. All are kept: none is copied again.
 
         Raises
         ------

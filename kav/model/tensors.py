@@ -15,19 +15,24 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 
 from kav.errors import ModelError
 from kav.model.files import WatchedFile, read_json
+from kav.model.room import Room
 
 MAX_HEADER = 100_000_000
 MAX_TENSORS = 200_000
 MAX_NAME = 512
 MAX_DIMS = 8
-READ = ("F32", "F16", "BF16")
-"""Names of the dtypes that are read."""
+READ = MappingProxyType({"F32": "<f4", "F16": "<f2", "BF16": "<u2"})
+"""dtypes that are read, and what their bytes are read as; NumPy has no BF16, the upper half of a float32."""
+
+PIECE = 1 << 20
+"""Bytes that are read at a time: they are still in the cache when they become float32."""
 
 SIZES = dict.fromkeys(("F32", "I32", "U32"), 4) | dict.fromkeys(("F16", "BF16", "I16", "U16"), 2)
 SIZES |= dict.fromkeys(("F64", "I64", "U64"), 8) | dict.fromkeys(("BOOL", "U8", "I8"), 1)
@@ -112,8 +117,13 @@ class SafeFile:
         if at != size:
             raise ModelError(f"tensors of {self._file.name} must fill its {size:,} bytes, got an end at {at:,}")
 
-    def read(self, name: str) -> np.ndarray:
+    def read(self, name: str, room: Room | None = None) -> np.ndarray:
         """Return one tensor as float32.
+
+        Parameters
+        ----------
+        room : Room or None
+            Where it goes; None = it stands alone.
 
         Raises
         ------
@@ -123,10 +133,17 @@ class SafeFile:
         place = self.places[name]
         if place.dtype not in READ:
             raise ModelError(f"dtype of tensor {name[:80]!r} must be one of {', '.join(READ)}, got {place.dtype!r}")
-        raw = self._file.read(place.start, place.n_bytes)
-        if place.dtype == "BF16":  # the upper half of a float32
-            return (np.frombuffer(raw, "<u2").astype(np.uint32) << 16).view(np.float32).reshape(place.shape)
-        return np.frombuffer(raw, "<f4" if place.dtype == "F32" else "<f2").astype(np.float32).reshape(place.shape)
+        found = np.empty(place.shape, np.float32) if room is None else room.empty(place.shape)
+        flat, done = found.reshape(-1), 0
+        for piece in self._file.pieces(place.start, place.n_bytes, PIECE):
+            stored = np.frombuffer(piece, READ[place.dtype])
+            part = flat[done : done + len(stored)]
+            if place.dtype == "BF16":
+                np.left_shift(stored, 16, out=part.view(np.uint32), dtype=np.uint32)
+            else:
+                part[...] = stored
+            done += len(stored)
+        return found
 
 
 def _whole(values: Any) -> bool:
@@ -155,6 +172,8 @@ class Folder:
                 if name in self._files:
                     raise ModelError(f"a tensor must be in one file only, got {name[:80]!r} in two")
                 self._files[name] = file
+        places = (file.places[name] for name, file in self._files.items())
+        self._room = Room(sum(math.prod(place.shape) for place in places if place.dtype in READ))
 
     @property
     def names(self) -> frozenset[str]:
@@ -165,9 +184,9 @@ class Folder:
         """Return the shape of a tensor, without reading it."""
         return self._files[name].places[name].shape
 
-    def read(self, name: str) -> np.ndarray:
-        """Return a tensor as float32; see `SafeFile.read`."""
-        return self._files[name].read(name)
+    def read(self, name: str, *, kept: bool = True) -> np.ndarray:
+        """Return a tensor as float32; see `SafeFile.read` and `kav.model.weights.Tensors`."""
+        return self._files[name].read(name, self._room if kept else None)
 
 
 def n_not_finite(array: np.ndarray) -> int:

@@ -37,8 +37,8 @@ class Tensors(Protocol):
     def shape(self, name: str) -> tuple[int, ...]:
         """Return the shape of a tensor, without reading it."""
 
-    def read(self, name: str) -> np.ndarray:
-        """Return a tensor as float32."""
+    def read(self, name: str, *, kept: bool = True) -> np.ndarray:
+        """Return a tensor as float32; not `kept`: it is only copied from, and must not hold up memory of others."""
 
 
 @dataclass(frozen=True)
@@ -151,7 +151,7 @@ class Reader:
             raise NoOutputMatrixError(f"the output matrix {name} must be in the file, got none", hint)
         raise ModelError(f"tensor {name} must be in the file, got none", "is it a checkpoint of this family?")
 
-    def read(self, name: str) -> np.ndarray:
+    def read(self, name: str, *, kept: bool = True) -> np.ndarray:
         """One tensor by its full name, float32; what is not finite in it is counted.
 
         Raises
@@ -161,15 +161,15 @@ class Reader:
         """
         if self.task is not None and self.task.cancelled:
             raise Cancelled
-        array = self.folder.read(self.stored(name))
+        array = self.folder.read(self.stored(name), kept=kept)
         n_bad = n_not_finite(array)
         if n_bad:
             self.not_finite[name] = n_bad
         return array
 
-    def matrix(self, name: str) -> np.ndarray:
+    def matrix(self, name: str, *, kept: bool = True) -> np.ndarray:
         """A stored matrix as (in, out)."""
-        array = self.read(f"{name}.weight")
+        array = self.read(f"{name}.weight", kept=kept)
         return array.T if self.family.transposed else array
 
     def bias(self, name: str, rule: bool | str) -> np.ndarray | None:
@@ -261,27 +261,26 @@ class Reader:
 
     def attention_in(self, layer: int, put: Put) -> dict[str, Any]:
         """W_Q, W_K, W_V split by head, and their biases."""
-        c = self.config
         names, rule = [name.format(layer) for name in self.family.names.attn_in], self.family.qkv_bias
-        matrices: list[Any] = [self.matrix(name) for name in names]
-        biases: list[Any] = [self.bias(name, rule) for name in names]
-        if self.family.fused:
-            matrices = self._split(matrices[0])
-            biases = [None] * 3 if biases[0] is None else self._split(biases[0])
+        kept = self.family.transposed or not self.family.fused  # else `laid` copies each head
+        matrices = self._by_head([self.matrix(name, kept=kept) for name in names])  # (d_model, n_heads, d_head) each
+        biases = [self.bias(name, rule) for name in names]
+        split = [None] * 3 if biases[0] is None else self._by_head([bias for bias in biases if bias is not None])
         found: dict[str, Any] = {}
-        for letter, matrix, bias in zip("QKV", matrices, biases, strict=True):
-            by_head = matrix.reshape(c.d_model, -1, c.d_head).transpose(1, 0, 2)  # (n_heads, d_model, d_head)
-            found[f"W_{letter}"] = put(laid(by_head))
-            found[f"b_{letter}"] = None if bias is None else put(bias.reshape(-1, c.d_head))
+        for letter, matrix, bias in zip("QKV", matrices, split, strict=True):
+            found[f"W_{letter}"] = put(laid(matrix.transpose(1, 0, 2)))  # (n_heads, d_model, d_head)
+            found[f"b_{letter}"] = None if bias is None else put(np.ascontiguousarray(bias))
         return found
 
-    def _split(self, fused: np.ndarray) -> list[np.ndarray]:
-        """One tensor as q, k and v, along its last axis."""
+    def _by_head(self, arrays: list[np.ndarray]) -> list[np.ndarray]:
+        """Queries, keys and values with their last axis cut by head, as views: copies would stay beside the file's."""
         c = self.config
         if self.family.fused == "heads":
-            parts = fused.reshape(*fused.shape[:-1], c.n_heads, 3, c.d_head)
-            return [parts[..., i, :].reshape(*fused.shape[:-1], -1) for i in range(3)]
-        return np.split(fused, [c.n_heads * c.d_head, (c.n_heads + c.n_kv_heads) * c.d_head], axis=-1)
+            heads = arrays[0].reshape(*arrays[0].shape[:-1], c.n_heads, 3, c.d_head)
+            return [heads[..., i, :] for i in range(3)]
+        if self.family.fused:
+            arrays = np.split(arrays[0], [c.n_heads * c.d_head, (c.n_heads + c.n_kv_heads) * c.d_head], axis=-1)
+        return [array.reshape(*array.shape[:-1], -1, c.d_head) for array in arrays]
 
     def mlp(self, layer: int, put: Put) -> Mlp | None:
         """A layer's MLP, None if it writes exactly zero."""

@@ -18,11 +18,11 @@ def test_at_most_one_more_tensor_is_read_by_each_thread_after_cancel(monkeypatch
     task, n_read = Task(), []
     read = Folder.read
 
-    def counted(folder, name):
+    def counted(folder, name, **options):
         n_read.append(name)
         if len(n_read) == k:
             task.cancel()
-        return read(folder, name)
+        return read(folder, name, **options)
 
     monkeypatch.setattr(Folder, "read", counted)
     with pytest.raises(Cancelled):

@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 from kav.errors import ModelError
-from kav.model.tensors import SafeFile
+from kav.model import tensors
+from kav.model.tensors import Folder, SafeFile
 
 
 def write(path, header, body=b"", n_header=None):
@@ -91,3 +92,24 @@ def test_file_that_changes_after_opening_is_an_error_not_a_crash(tmp_path, happe
         write(path, {"x": entry("F16", (2,))}, bytes(4))
     with pytest.raises(ModelError, match="must stay"):
         file.read("x")
+
+
+@pytest.mark.parametrize("dtype", ["F32", "F16", "BF16"])
+@pytest.mark.parametrize("kept", [True, False])
+def test_a_tensor_of_several_pieces_is_that_of_all_its_bytes(tmp_path, monkeypatch, dtype, kept):
+    values = np.random.default_rng(0).standard_normal((7, 300)).astype(np.float16).astype(np.float32)
+    bits = values.view(np.uint32) >> 16
+    stored = {"F32": values, "F16": values.astype("<f2"), "BF16": bits.astype("<u2")}[dtype]
+    expected = values if dtype != "BF16" else (bits << 16).view(np.float32)
+    header = {"x": entry(dtype, (7, 300), (0, stored.nbytes))}
+    path = write(tmp_path / "a.safetensors", header, stored.tobytes())
+    monkeypatch.setattr(tensors, "PIECE", 64)
+    np.testing.assert_array_equal(Folder([path]).read("x", kept=kept), expected)
+
+
+def test_what_is_only_copied_from_stands_alone(tmp_path):
+    # It would hold up the memory of its neighbours for as long as they live.
+    header = {"x": entry(span=(0, 4)), "y": entry(span=(4, 8))}
+    folder = Folder([write(tmp_path / "a.safetensors", header, bytes(8))])
+    assert folder.read("x").base is not None
+    assert folder.read("y", kept=False).base is None
