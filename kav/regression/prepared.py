@@ -46,10 +46,11 @@ _FEW, _FEW_FOR_A_GRID = 2_500, 500
 """Samples up to which every pair is taken; the Gaussian at many queries goes to a grid earlier."""
 
 
-class Core:
+class Core(Keeping):
     """Ordered samples with their cells and trees, each made when first asked for; shared by all steps of a drag."""
 
     def __init__(self, ordered: Ordered, cells: Cells | None = None) -> None:
+        super().__init__()
         self.ordered = ordered
         self._cells = cells
         self._tree: Tree | None = None

@@ -57,7 +57,8 @@ class Ready:
         made = self.get(samples)
         with self._lock:
             for index, at in places.items():
-                made = made.lifted(index, at=at)
+                if index not in made.extras.sample:  # else it is apart already, and what is kept stays
+                    made = made.lifted(index, at=at)
             self.made = made
         return made
 

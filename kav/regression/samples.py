@@ -94,7 +94,8 @@ class Samples:
     def dosed(self, doses: Mapping[int, float]) -> Prepared:
         """Return the prepared samples with the kernels of some scaled; those stay held apart from then on."""
         places = {index: self.pair(index) for index in doses}
-        return self._ready.apart(self, places).dosed(doses, places)
+        apart = self._ready.apart(self, places)
+        return apart.kept(("dosed", tuple(doses.items())), lambda: apart.dosed(doses, places))
 
     def moved(self, index: int, x: float, y: float) -> Samples:
         """Return the samples with one of them elsewhere.

@@ -131,7 +131,8 @@ def _gaussian(query: _Query) -> np.ndarray:
     before, after = np.where(gap, before + 1, before), np.where(gap, after - 1, before + 1)
     first, last = query.reach()
     sums = np.zeros((2, query.x.size))
-    for a, b in ((first, np.minimum(before, last)), (np.maximum(after, first), last)):
+    sides = ((first, np.minimum(before, last)), (np.maximum(after, first), last))
+    for a, b in sides if np.any(gap) else ((first, last),):
         for rows in _row_blocks(a, b):
             sums[:, rows] += _hermite_run(query.of(rows), a[rows], b[rows])
     return np.stack([-0.5 * np.minimum(query.distance / query.h, 1e150) ** 2, *sums])
@@ -155,8 +156,12 @@ def _run(M: np.ndarray, a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.nd
 
 
 def _gather(moments: np.ndarray, start: np.ndarray, n_run: int) -> np.ndarray:
-    """The cells of each run, (n_query, n_run)."""
-    return np.asarray(np.lib.stride_tricks.sliding_window_view(moments, n_run)[start])
+    """The cells of each run, (n_query, n_run); `moments` (n_cells,) is contiguous.
+
+    Overlapping rows of one buffer, as `sliding_window_view` makes them at many times the cost of a short run.
+    """
+    runs = np.ndarray((moments.size - n_run + 1, n_run), moments.dtype, moments, strides=moments.strides * 2)
+    return np.asarray(runs[start])
 
 
 def _hermite_run(query: _Query, a: np.ndarray, b: np.ndarray) -> np.ndarray:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -53,8 +54,8 @@ class Result:
 
     kind: str  # "head" or "regression"
     reading: Reading
-    query_labels: tuple[Label, ...]
-    key_labels: tuple[Label, ...]
+    query_labels: Sequence[Label]
+    key_labels: Sequence[Label]
     values: np.ndarray  # (n_queries, n_keys), what the weighting says, in its unit
     shade: np.ndarray  # (n_queries, n_keys) in [0, 1], or [-1, 1] if diverging: values after the shading
     visible: np.ndarray  # (n_queries, n_keys) bool

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -63,7 +64,7 @@ class Result:
     kind: str  # "head" or "regression"
     reading: Reading
     points: Observations
-    labels: tuple[Label, ...]  # of the observations
+    labels: Sequence[Label]  # of the observations
     selected: int
     curve_at: np.ndarray  # (n_curve,)
     curve_f: np.ndarray  # (n_curve,), NaN = gap (no support)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -30,7 +31,7 @@ class Result:
     """What the two rows above the panels show."""
 
     kind: str  # "head" or "regression"
-    labels: tuple[Label, ...]  # head scene: the prompt's tokens
+    labels: Sequence[Label]  # head scene: the prompt's tokens
     weights: np.ndarray  # (n,) of the selected row (tokens or samples)
     weights_before: np.ndarray | None
     layer: int = 0

@@ -7,9 +7,9 @@ exports and the tests say exactly the same.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, overload
 
 Role = Literal["", "query", "key", "target", "direct", "muted", "error"]
 Mark = Literal["", "query", "key", "target", "direct", "rerun", "response", "weight", "curve", "kernel"]
@@ -53,6 +53,34 @@ class Label:
     def __str__(self) -> str:
         """Return position and text on one line: `7 music`."""
         return self.shown if self.position is None else f"{self.position} {self.shown}"
+
+
+class MadeLabels(Sequence[Label]):
+    """Labels that are made when they are asked for: of hundreds at every step of a drag a few are read.
+
+    Parameters
+    ----------
+    n : int
+    make : callable
+        From an index below n to its label; always the same one.
+    """
+
+    def __init__(self, n: int, make: Callable[[int], Label]) -> None:
+        self._places, self._make = range(n), make
+
+    def __len__(self) -> int:
+        return len(self._places)
+
+    @overload
+    def __getitem__(self, at: int) -> Label: ...
+
+    @overload
+    def __getitem__(self, at: slice) -> tuple[Label, ...]: ...
+
+    def __getitem__(self, at: int | slice) -> Label | tuple[Label, ...]:
+        if isinstance(at, slice):
+            return tuple(self._make(place) for place in self._places[at])
+        return self._make(self._places[at])
 
 
 def token_pieces(label: Label, mark: Mark = "", role: Role = "") -> Reading:

@@ -6,6 +6,7 @@ Nothing here is kept between paints, so a matrix that grows gets larger type as 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -48,8 +49,8 @@ class MatrixData:
     shade: np.ndarray
     diverging: bool = False
     visible: np.ndarray | None = None
-    row_labels: tuple[Label, ...] = ()
-    column_labels: tuple[Label, ...] = ()
+    row_labels: Sequence[Label] = ()
+    column_labels: Sequence[Label] = ()
     row_axis: np.ndarray | None = None
     column_axis: np.ndarray | None = None
     row: int | None = None
@@ -151,7 +152,7 @@ def _corner(data: MatrixData) -> float:
     return EDGE + max(text_width(piece.text, 11, 600) for piece in (data.row_title, data.column_title)) + 8
 
 
-def _widest(labels: tuple[Label, ...], px: int) -> float:
+def _widest(labels: Sequence[Label], px: int) -> float:
     return min(LONGEST, max((label_width(label, px) for label in labels), default=0.0))
 
 

@@ -8,6 +8,7 @@ always add up to the whole.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -22,7 +23,7 @@ from kav.regression.prepared import Prepared
 from kav.views.density import MOST_DOTS, N_NEAR
 from kav.views.regression.ranges import decimals, signed_fixed
 from kav.views.scene import RegressionScene, Scene
-from kav.views.words import Label, Piece, fixed
+from kav.views.words import Label, MadeLabels, Piece, fixed
 
 Z = 1.96
 """Half width of the confidence band in standard errors: 95 % of a normal distribution."""
@@ -116,17 +117,10 @@ class AtQuery:
         """The query in a reading line: ▼ x = 4.20."""
         return Piece(f"{text}{self.x_text(self.scene.x_query)}", "query", strong=True, mark="query")
 
-    def labels(
-        self, last: tuple[Label, ...] = (), last_points: tuple[np.ndarray, np.ndarray] | None = None
-    ) -> tuple[Label, ...]:
-        """Return the labels of the held samples; of an earlier picture those are kept whose numbers are the same."""
-        fresh = last_points is None or not self.whole or len(last) != self.n or not last
-        if fresh or last_points is None or last[0].exact != self.label(0).exact:
-            places = zip(self.held.tolist(), self.x.tolist(), self.y.tolist(), strict=True)
-            return tuple(self._label(sample, x, y) for sample, x, y in places)
-        x, y = last_points
-        changed = {int(at) for at in np.flatnonzero((x != self.x) | (y != self.y))}
-        return tuple(self.label(at) if at in changed else label for at, label in enumerate(last))
+    def labels(self) -> Sequence[Label]:
+        """Return the labels of the held samples."""
+        held, x, y = self.held, self.x, self.y
+        return MadeLabels(held.size, lambda at: self._label(int(held[at]), float(x[at]), float(y[at])))
 
     def label(self, sample: int) -> Label:
         """A sample on a plot: `sample 14`, with its numbers for tooltips."""
@@ -177,31 +171,31 @@ def at_query(scene: Scene, held: np.ndarray | None = None) -> AtQuery:
     observed = observe(*samples.take(first), scene.h, scene.kernel)  # checks h and kernel
     kernel, scales = observed.kernel, _valid_doses(scene)
     prepared = samples.dosed(scales) if scales else samples.prepared
+    # Every panel of a scene starts here. What is kept names no scene: it would hold on to what holds it.
+    key = ("at query", kernel.name, observed.h, scene.x_query, scene.selected, scene.doses) if held is None else None
+    parts = samples.prepared.kept(key, lambda: _parts(scene, prepared, kernel, scales, held))
+    x_low, x_high, y_low, y_high = prepared.bounds()
+    return AtQuery(scene, kernel, prepared, *parts, decimals(x_high - x_low), decimals(y_high - y_low))
+
+
+_Parts = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray, float, int]
+"""From `AtQuery.held` to `AtQuery.selected`."""
+
+
+def _parts(
+    scene: RegressionScene, prepared: Prepared, kernel: Kernel, scales: dict[int, float], held: np.ndarray | None
+) -> _Parts:
+    samples = scene.samples
     held = _held(scene, prepared, kernel, scales) if held is None else held
     doses = np.asarray([scales.get(int(index), 1.0) for index in held]) if scales else np.ones(held.size)
     x, y = samples.take(held)
-    log_kernel = prepared.log_kernel(np.asarray([scene.x_query]), x, observed.h, kernel.name)[0]
+    log_kernel = prepared.log_kernel(np.asarray([scene.x_query]), x, scene.h, kernel.name)[0]
     if held.size == samples.n:
         weights = dosed_weights(log_kernel, doses) if scales else smoother.weights(log_kernel)
         f = float(weights @ y) if np.any(weights != 0) else math.nan
     else:
         weights, f = _shares(prepared, scene, kernel, log_kernel, doses)
-    x_low, x_high, y_low, y_high = prepared.bounds()
-    return AtQuery(
-        scene,
-        kernel,
-        prepared,
-        held,
-        x,
-        y,
-        doses,
-        log_kernel,
-        weights,
-        f,
-        _selected(scene, held, x, log_kernel),
-        decimals(x_high - x_low),
-        decimals(y_high - y_low),
-    )
+    return held, x, y, doses, log_kernel, weights, f, _selected(scene, held, x, log_kernel)
 
 
 def _shares(

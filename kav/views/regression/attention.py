@@ -15,7 +15,7 @@ from kav.views.attention import KernelShape, Result, Spec
 from kav.views.regression.at_query import AtQuery, at_query, before, sample_name
 from kav.views.regression.pooled import Columns, columns_of, pooled_rows
 from kav.views.shading import level, shade
-from kav.views.words import Label, Piece, Reading, share, was
+from kav.views.words import Label, MadeLabels, Piece, Reading, share, was
 
 MOST_PAIRED = 1_000
 """Samples up to which the whole matrix is taken and its columns added up."""
@@ -38,7 +38,7 @@ def compute(spec: Spec, task: Task, last: Result | None = None) -> Result:
     return Result(
         kind="regression",
         reading=_reading(now, was_),
-        query_labels=tuple(Label(f"x = {now.x_text(x)}") for x in places.tolist()),
+        query_labels=MadeLabels(places.size, lambda at: Label(f"x = {now.x_text(float(places[at]))}")),
         key_labels=_key_labels(now, columns, keys),
         values=np.where(visible, values, 0.0),
         shade=shade(values, visible, shading=shading, top=top),
@@ -77,7 +77,7 @@ def _rows(now: AtQuery, places: np.ndarray, columns: Columns) -> tuple[np.ndarra
     """Log-kernel (the largest of a group), weights and weights x response (sums), all (n_rows, n_columns)."""
     if now.n > MOST_PAIRED:
         return pooled_rows(now, places, columns)
-    order, starts = columns.order, columns.starts
+    order, starts = columns.ordered.samples(np.arange(now.n)), columns.starts
     scores, weights, shares = (np.empty((places.size, starts.size)) for _ in range(3))
     observed, weigh = now.observed, now.weigh
     for rows in observed.row_blocks(places.size):
@@ -111,14 +111,12 @@ def _values(
     return (np.abs(shares), visible, False) if spec.weighting == "message" else (shares, visible, True)
 
 
-def _key_labels(now: AtQuery, columns: Columns, keys: np.ndarray) -> tuple[Label, ...]:
+def _key_labels(now: AtQuery, columns: Columns, keys: np.ndarray) -> MadeLabels:
     """Names of the columns: a sample, or how many share it."""
     if columns.starts.size == now.n:
-        return tuple(now.label(int(index)) for index in keys)
-    return tuple(
-        Label(f"{size:,} samples from x = {now.x_text(x)}")
-        for size, x in zip(columns.sizes.tolist(), columns.x[columns.starts].tolist(), strict=True)
-    )
+        return MadeLabels(keys.size, lambda at: now.label(int(keys[at])))
+    sizes, x = columns.sizes, columns.x
+    return MadeLabels(keys.size, lambda at: Label(f"{sizes[at]:,} samples from x = {now.x_text(float(x[at]))}"))
 
 
 def _reading(now: AtQuery, was_: AtQuery | None) -> Reading:

@@ -14,7 +14,7 @@ from kav.views.words import Label, Piece, Reading, number
 
 MOST_COMPARED = 300
 """Samples at which head and fit are compared; evenly spaced ones of more."""
-MOST_SHOWN = 2_000
+MOST_SHOWN = 500
 """Samples of a large set on which they are."""
 
 
@@ -57,7 +57,7 @@ def _formula(now: AtQuery) -> Formula:
         nothing = np.full((3, 3), np.nan)
         return Formula(False, _other_lines(now), nothing, np.ones((1, 1)), FEATURES, float("nan"))
     chosen = now.held
-    if not now.whole:  # the identity holds for any samples: a few thousand evenly in rank show it
+    if not now.whole:  # the identity holds for any samples: some hundreds evenly in rank show it
         chosen = now.prepared.ordered.samples(np.linspace(0, now.prepared.ordered.n - 1, MOST_SHOWN).astype(int))
     x, y = now.scene.samples.take(chosen)
     centre = float(np.mean(x)) if kernel.log_K is not None else 0.0

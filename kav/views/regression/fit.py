@@ -31,7 +31,6 @@ def compute(spec: Spec, task: Task, last: Result | None = None) -> Result:
     """Return the picture of the query; what samples and kernel alone decide is reused while they stay the same."""
     now = at_query(spec.scene)
     was_ = before(now)
-    last_points = (last.points.x, last.points.y) if last is not None else None
     low, high, y_low, y_high = now.prepared.bounds()
     x_range = nice_range(np.asarray([low, high, now.scene.x_query]))
     y_range = nice_range(np.asarray([y_low, y_high]))
@@ -50,7 +49,7 @@ def compute(spec: Spec, task: Task, last: Result | None = None) -> Result:
         kind="regression",
         reading=_reading(now, was_),
         points=_observations(now, spec.weights),
-        labels=now.labels(last.labels if last is not None and last.kind == "regression" else (), last_points),
+        labels=now.labels(),
         selected=now.place,
         curve_at=places,
         curve_f=f,

@@ -3,6 +3,9 @@
 With windows of few samples every weight is taken and added to its column. With many, each column is up to eight bins of
 neighbours: a bin's weight is that of its mean x times its count, whose relative error is a 24th of (bin width / h)^2.
 There are as many bins as make that about 2e-4 where samples are evenly spread. Rows are scaled to sum to 1.
+
+Columns and bins belong to the samples that are not held apart and are kept with them, so that a step of a drag costs
+the same at any n; a sample held apart is added to the column it lies in.
 """
 
 from __future__ import annotations
@@ -12,6 +15,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from kav.regression.extras import NONE, Extras
+from kav.regression.ordered import Ordered
 from kav.regression.window import windows
 from kav.views.regression.at_query import AtQuery
 
@@ -20,129 +25,187 @@ MOST = 400
 _MOST_BINS = 8
 _BINS_WITHIN_H = 16
 _PAIRS = 3_000_000
+_CELLS = 15_000
+"""Pairs of one block: below 128 kB an array is reused from the heap, above it is mapped and cleared anew."""
 
 
 @dataclass(frozen=True, eq=False)
 class Columns:
-    """Samples in x order, and where each column begins among them.
+    """Samples in x order, where each column begins among them, and the samples held apart.
 
     Parameters
     ----------
-    x, y : array, shape (n,)
-        In x order.
-    order : array of int, shape (n,)
-        Which sample each is.
+    ordered : Ordered
     starts : array of int, shape (n_columns,)
+    extras : Extras
+        Each belongs to the column it lies in.
     """
 
-    x: np.ndarray
-    y: np.ndarray
-    order: np.ndarray
+    ordered: Ordered
     starts: np.ndarray
+    extras: Extras = NONE
+
+    @property
+    def x(self) -> np.ndarray:
+        """First x of each column, in the data's own numbers."""
+        return np.asarray(self.ordered.x[self.starts] + self.ordered.low)
+
+    @property
+    def of_extras(self) -> np.ndarray:
+        """The column of each sample held apart."""
+        return self.column_at(self.extras.x)
 
     @property
     def sizes(self) -> np.ndarray:
         """Number of samples in each column."""
-        return np.diff(np.append(self.starts, self.x.size))
+        own = np.diff(np.append(self.starts, self.ordered.n))
+        return np.asarray(own + np.bincount(self.of_extras, minlength=self.starts.size))
+
+    def column_at(self, x: np.ndarray) -> np.ndarray:
+        """Return the column in which places in the coordinate of `ordered` lie."""
+        return np.maximum(np.searchsorted(self.ordered.x[self.starts], x, side="right") - 1, 0)
 
     def query_places(self, x_query: float) -> tuple[np.ndarray, int]:
         """Return x of each row, x_query inserted in order, and the row where it is."""
-        x = self.x[self.starts]
+        x = self.x
         row = int(np.searchsorted(x, x_query))
         return np.insert(x, row, x_query), row
 
     def keys(self, now: AtQuery) -> tuple[np.ndarray, int]:
         """Return the sample each column stands for, the one nearest to the query, and the selected one's column."""
-        ends = np.append(self.starts[1:], self.x.size) - 1
-        at = np.clip(np.full(ends.size, np.searchsorted(self.x, now.scene.x_query)), self.starts, ends)
+        x, query = self.ordered.x, now.scene.x_query - self.ordered.low
+        ends = np.append(self.starts[1:], x.size) - 1
+        at = np.clip(np.full(ends.size, np.searchsorted(x, query)), self.starts, ends)
         nearer = np.maximum(at - 1, self.starts)
-        at = np.where(np.abs(self.x[nearer] - now.scene.x_query) < np.abs(self.x[at] - now.scene.x_query), nearer, at)
-        keys = self.order[at].astype(np.int64)
-        x, _ = now.scene.samples.pair(now.selected)
-        if not now.whole:  # as it was rounded on the way
-            x = (x - now.prepared.ordered.low) + now.prepared.ordered.low
-        first, last = int(np.searchsorted(self.x, x, side="left")), int(np.searchsorted(self.x, x, side="right"))
-        place = first + int(np.flatnonzero(self.order[first:last] == now.selected)[0])
-        column = int(np.searchsorted(self.starts, place, side="right")) - 1
+        at = np.where(np.abs(x[nearer] - query) < np.abs(x[at] - query), nearer, at)
+        keys = self.ordered.samples(at)
+        column = self._column_of(now.selected, now.scene.samples.pair(now.selected)[0])
         keys[column] = now.selected
         return keys, column
+
+    def _column_of(self, sample: int, x: float) -> int:
+        apart = np.flatnonzero(self.extras.sample == sample)
+        if apart.size:
+            return int(self.of_extras[apart[0]])
+        return int(np.searchsorted(self.starts, self.ordered.place_of(sample, x), side="right")) - 1
 
 
 def columns_of(now: AtQuery) -> Columns:
     """Return the samples in x order with one column each, or `MOST` groups of neighbours."""
-    samples, n = now.scene.samples, now.n
-    ordered, extras = now.prepared.ordered, now.prepared.extras
-    if now.whole:
-        order = np.argsort(samples.x, kind="stable")
-        x, y = samples.x[order], samples.y[order]
-    else:
-        order = np.arange(ordered.n) if ordered.order is None else ordered.order
-        rank = np.argsort(extras.x)
-        at = np.searchsorted(ordered.x, extras.x[rank])
-        x, y = ordered.x, ordered.y
-        if extras.n:
-            order = np.insert(order, at, extras.sample[rank])
-            x, y = np.insert(x, at, extras.x[rank]), np.insert(y, at, extras.y[rank])
-        x, y = x + ordered.low, ordered.shown(y)
-    starts = np.arange(n) if n <= MOST else np.arange(MOST) * n // MOST
-    return Columns(x, y, order, starts)
+    if not now.whole:
+        ordered = now.prepared.ordered
+        return Columns(ordered, _groups(ordered.n), now.prepared.extras)
+    samples = now.scene.samples
+    order = np.argsort(samples.x, kind="stable")
+    return Columns(Ordered(samples.x[order], samples.y[order], order, 0.0, 0.0, 1.0), _groups(now.n))
+
+
+def _groups(n: int) -> np.ndarray:
+    return np.arange(n) if n <= MOST else np.arange(MOST) * n // MOST
 
 
 def pooled_rows(now: AtQuery, places: np.ndarray, columns: Columns) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return log-kernel, weights and weights x response of groups of neighbours, all (n_rows, n_columns)."""
     asked = now.prepared.asked(now.scene.h, now.kernel)
-    lo, hi = windows(now.prepared.ordered, now.prepared.coordinate(places), asked)
-    few = int(np.sum(hi - lo)) <= _PAIRS
-    log_K, K, K_y, top = _every_pair(now, places, columns) if few else _binned(now, places, columns)
+    lo, hi = windows(columns.ordered, places - columns.ordered.low, asked)
+    if int(np.sum(hi - lo)) <= _PAIRS:
+        sums = _every_pair(now, places, columns, lo, hi)
+    else:
+        sums = _binned(now, places, columns)
+    log_K, K, K_y, top = _with_extras(now, places, columns, sums)
     _scale_doses(now, places, columns, (K, K_y), top)
     total = K.sum(axis=1, keepdims=True)
     held = total > 0
-    safe = np.where(held, total, 1.0)
-    return log_K, np.where(held, K / safe, 0.0), np.where(held, K_y / safe, 0.0)
+    K /= np.where(held, total, np.inf)
+    K_y /= np.where(held, total, np.inf)
+    return log_K, K, K_y
 
 
 _Sums = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
 """Largest log-kernel, sums of K and of K y (n_rows, n_columns), and the log of each row's scale (n_rows,)."""
 
 
+def _log_kernel(now: AtQuery, places: np.ndarray, x: np.ndarray) -> np.ndarray:
+    return now.prepared.log_kernel(places, x, now.scene.h, now.kernel.name)
+
+
 def _binned(now: AtQuery, places: np.ndarray, columns: Columns) -> _Sums:
-    per_column = int(
-        np.clip(math.ceil(_BINS_WITHIN_H * (columns.x[-1] - columns.x[0]) / now.scene.h / MOST), 1, _MOST_BINS)
-    )
+    ordered = columns.ordered
+    length = float(ordered.x[-1] - ordered.x[0])
+    per_column = int(np.clip(math.ceil(_BINS_WITHIN_H * length / now.scene.h / MOST), 1, _MOST_BINS))
     n_bins = columns.starts.size * per_column
-    starts = np.arange(n_bins) * columns.x.size // n_bins
-    count = np.diff(np.append(starts, columns.x.size))
-    x, y = (np.add.reduceat(values, starts) / count for values in (columns.x, columns.y))
-    log_K = now.prepared.log_kernel(places, x, now.scene.h, now.kernel.name)  # (n_rows, n_bins)
+    if now.whole:
+        count, x, y = _bins(ordered, n_bins)
+    else:  # the same for every query and bandwidth, and for every step of a drag
+        count, x, y = now.prepared.core.kept(("bins", n_bins), lambda: _bins(ordered, n_bins))
+    log_K = _log_kernel(now, places, x)  # (n_rows, n_bins)
     top = log_K.max(axis=1)
     top = np.where(top > -np.inf, top, 0.0)
+    K = np.exp(log_K - top[:, None])
+    K *= count
+    K_y = K * y
+    if per_column == 1:
+        return log_K, K, K_y, top
     by_column = np.arange(0, n_bins, per_column)
-    K = np.exp(log_K - top[:, None]) * count
-    sums = np.add.reduceat(K, by_column, axis=1), np.add.reduceat(K * y, by_column, axis=1)
+    sums = np.add.reduceat(K, by_column, axis=1), np.add.reduceat(K_y, by_column, axis=1)
     return np.maximum.reduceat(log_K, by_column, axis=1), *sums, top
 
 
-def _every_pair(now: AtQuery, places: np.ndarray, columns: Columns) -> _Sums:
-    n_columns = columns.starts.size
-    scores = np.full((places.size, n_columns), -np.inf)
-    K, K_y, tops = np.zeros((places.size, n_columns)), np.zeros((places.size, n_columns)), np.zeros(places.size)
-    asked = now.prepared.asked(now.scene.h, now.kernel)
-    lo, hi = windows(now.prepared.ordered, now.prepared.coordinate(places), asked)
-    slack = now.prepared.extras.n  # places here count the extras as well
-    for row in range(places.size):
-        first, last = max(0, int(lo[row]) - slack), min(columns.x.size, int(hi[row]) + slack)
+def _bins(ordered: Ordered, n_bins: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Number of samples, mean x and mean response of groups of neighbours, each (n_bins,)."""
+    starts = np.arange(n_bins) * ordered.n // n_bins
+    count = np.diff(np.append(starts, ordered.n))
+    x, y = (np.add.reduceat(values, starts) / count for values in (ordered.x, ordered.y))
+    return count, x + ordered.low, ordered.shown(y)
+
+
+def _every_pair(now: AtQuery, places: np.ndarray, columns: Columns, lo: np.ndarray, hi: np.ndarray) -> _Sums:
+    """Neighbouring rows share a block of samples; what it holds beyond a row's window has no weight to speak of."""
+    ordered, shape = columns.ordered, (places.size, columns.starts.size)
+    scores, K, K_y = np.full(shape, -np.inf), np.zeros(shape), np.zeros(shape)
+    tops = np.zeros(places.size)
+    row = 0
+    while row < places.size:
+        n_rows = max(1, min(places.size - row, _CELLS // max(1, int(hi[row] - lo[row]))))
+        rows = slice(row, row + n_rows)
+        row += n_rows
+        first, last = int(lo[rows].min()), int(hi[rows].max())
         if first >= last:
             continue
-        log_K = now.prepared.log_kernel(places[row : row + 1], columns.x[first:last], now.scene.h, now.kernel.name)[0]
-        column = np.searchsorted(columns.starts, np.arange(first, last), side="right") - 1
-        begins = np.flatnonzero(np.diff(column, prepend=-1))
-        at = column[begins]
-        scores[row, at] = np.maximum.reduceat(log_K, begins)
-        tops[row] = log_K.max() if log_K.max() > -np.inf else 0.0
-        weight = np.exp(log_K - tops[row])
-        K[row, at] = np.add.reduceat(weight, begins)
-        K_y[row, at] = np.add.reduceat(weight * columns.y[first:last], begins)
+        column = int(np.searchsorted(columns.starts, first, side="right")) - 1
+        end = int(np.searchsorted(columns.starts, last))
+        begins = np.maximum(columns.starts[column:end] - first, 0)
+        log_K = _log_kernel(now, places[rows], ordered.x[first:last] + ordered.low)
+        scores[rows, column:end] = np.maximum.reduceat(log_K, begins, axis=1)
+        top = log_K.max(axis=1)
+        tops[rows] = np.where(top > -np.inf, top, 0.0)
+        log_K -= tops[rows, None]
+        weight = np.exp(log_K, out=log_K)
+        K[rows, column:end] = np.add.reduceat(weight, begins, axis=1)
+        weight *= ordered.shown(ordered.y[first:last])
+        K_y[rows, column:end] = np.add.reduceat(weight, begins, axis=1)
     return scores, K, K_y, tops
+
+
+def _with_extras(now: AtQuery, places: np.ndarray, columns: Columns, sums: _Sums) -> _Sums:
+    """Add the samples held apart, each with the weight of dose 1."""
+    extras, ordered = columns.extras, columns.ordered
+    if not extras.n:
+        return sums
+    scores, K, K_y, top = sums
+    own = _log_kernel(now, places, extras.x + ordered.low)  # (n_rows, n_extras)
+    held = K.any(axis=1)
+    highest = np.maximum(np.where(held, top, -np.inf), own.max(axis=1))
+    highest = np.where(highest > -np.inf, highest, 0.0)
+    shrunk = np.where(held, np.exp(np.where(held, top - highest, 0.0)), 0.0)[:, None]
+    K *= shrunk
+    K_y *= shrunk
+    weight, y = np.exp(own - highest[:, None]), ordered.shown(extras.y)
+    for at, column in enumerate(columns.of_extras):
+        K[:, column] += weight[:, at]
+        K_y[:, column] += weight[:, at] * y[at]
+        np.maximum(scores[:, column], own[:, at], out=scores[:, column])
+    return scores, K, K_y, highest
 
 
 def _scale_doses(
@@ -153,8 +216,7 @@ def _scale_doses(
         if not 0 <= sample < now.n:
             continue
         x, y = now.scene.samples.pair(sample)
-        column = max(int(np.searchsorted(columns.x[columns.starts], x, side="right")) - 1, 0)
-        log_K = now.prepared.log_kernel(places, np.asarray([x]), now.scene.h, now.kernel.name)[:, 0]
-        change = (dose - 1) * np.exp(np.minimum(log_K - top, 700.0))
+        column = int(columns.column_at(np.asarray(x - columns.ordered.low)))
+        change = (dose - 1) * np.exp(np.minimum(_log_kernel(now, places, np.asarray([x]))[:, 0] - top, 700.0))
         sums[0][:, column] += change
         sums[1][:, column] += change * y

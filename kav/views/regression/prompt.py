@@ -11,7 +11,7 @@ from kav.views.prompt import Result, Spec
 from kav.views.regression.at_query import AtQuery, Z, at_query, before, sample_name
 from kav.views.regression.ranges import nice_range
 from kav.views.regression.rug import rug_columns
-from kav.views.words import Label, Piece, Reading, fixed
+from kav.views.words import Label, MadeLabels, Piece, Reading, fixed
 
 
 def compute(spec: Spec, task: Task, last: Result | None = None) -> Result:
@@ -22,9 +22,7 @@ def compute(spec: Spec, task: Task, last: Result | None = None) -> Result:
     x_range = nice_range(np.asarray([low, high, now.scene.x_query]))
     return Result(
         kind="regression",
-        labels=tuple(
-            Label(f"x = {now.x_text(x)}", sample) for sample, x in zip(now.held.tolist(), now.x.tolist(), strict=True)
-        ),
+        labels=MadeLabels(now.held.size, lambda at: Label(f"x = {now.x_text(float(now.x[at]))}", int(now.held[at]))),
         weights=now.weights,
         weights_before=None if was is None else was.weights,
         key=now.place,

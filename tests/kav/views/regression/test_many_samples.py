@@ -109,7 +109,8 @@ def test_shares_of_the_largest_and_of_all_others_sum_to_f(samples):
 @pytest.mark.parametrize("kernel", ["gaussian", "epanechnikov"])
 @pytest.mark.parametrize("h", [0.05, 2.0])
 def test_pooled_matrix_holds_the_sums_of_neighbours(samples, kernel, h):
-    shown = show(attention, of(samples, kernel, h=h))
+    whole = Samples(samples.x, samples.y)  # no sample is held apart
+    shown = show(attention, of(whole, kernel, h=h))
     S = smoother_matrix(samples.x, shown.query_axis, h, kernel)
     order = np.argsort(samples.x)
     starts = np.arange(400) * N // 400
@@ -117,6 +118,26 @@ def test_pooled_matrix_holds_the_sums_of_neighbours(samples, kernel, h):
     assert shown.query_axis[shown.query] == 4.2
     np.testing.assert_allclose(shown.weights.sum(axis=1), 1, atol=1e-12)
     assert shown.sample_of_key[shown.key] == np.argmax(smoother_matrix(samples.x, [4.2], h, kernel)[0])
+
+
+@pytest.mark.parametrize("kernel", ["gaussian", "epanechnikov"])
+@pytest.mark.parametrize("h", [0.05, 2.0])
+def test_a_sample_held_apart_counts_in_the_column_where_it_lies(samples, kernel, h):
+    whole = Samples(samples.x, samples.y)
+    assert whole.prepared.extras.n == 0  # it is made ready, so that what is moved is held apart
+    moved = whole.moved(7, 5.55, 3.0).moved(9, 14.0, -2.0)
+    shown = show(attention, of(moved, kernel, h=h, selected=7))
+    S = smoother_matrix(moved.x, shown.query_axis, h, kernel)
+    core = np.delete(np.arange(N), [7, 9])
+    order = core[np.argsort(moved.x[core])]
+    starts = np.arange(400) * order.size // 400
+    expected = np.add.reduceat(S[:, order], starts, axis=1)
+    column = int(np.searchsorted(moved.x[order][starts], 5.55)) - 1
+    expected[:, column] += S[:, 7]
+    expected[:, -1] += S[:, 9]
+    np.testing.assert_allclose(shown.weights, expected, atol=2e-5)
+    assert (shown.key, shown.sample_of_key[column]) == (column, 7)
+    assert int(shown.key_labels[-1].text.split()[0]) == order.size - starts[-1] + 1
 
 
 def test_matrix_of_binned_neighbours_is_close_to_that_of_every_pair(samples, monkeypatch):
