@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import lru_cache
 
-from PySide6.QtCore import QPointF, Qt
-from PySide6.QtGui import QColor, QFontMetricsF, QPaintEngine, QPainter, QPainterPath, QPen
+from PySide6.QtCore import QPointF, QSizeF, Qt
+from PySide6.QtGui import QColor, QFontMetricsF, QImage, QPaintEngine, QPainter, QPainterPath, QPen
 
 from kav.views.words import Label, Mark, Reading
 
@@ -19,6 +20,7 @@ HALO = 3.5
 AROUND = tuple(
     QPointF(HALO / 2 * math.cos(turn * math.pi / 5), HALO / 2 * math.sin(turn * math.pi / 5)) for turn in range(10)
 )
+EDGE = 4.0  # around kept text, for halo, marks and what leans out
 MARK_R = 4.0
 MARK_GAP = 4.0
 
@@ -60,9 +62,50 @@ def elided(runs: tuple[Run, ...], width: float) -> tuple[Run, ...]:
 
 
 def paint_runs(painter: QPainter, runs: tuple[Run, ...], x: float, y: float, *, halo: bool = True) -> None:
-    """Paint runs from x rightwards, centred on the row y."""
+    """Paint runs from x rightwards, centred on the row y.
+
+    On a screen they are painted once and kept as a picture, which stands on whole pixels: laying text out, eleven
+    times over where it has a halo, is most of what painting a plot costs. A file gets the text.
+    """
+    turn = painter.deviceTransform()
+    if painter.paintEngine().type() != QPaintEngine.Type.Raster or turn.isRotating():
+        _paint(painter, runs, x, y, halo=halo)
+        return
+    ratio = round(turn.m11(), 3)
+    image, ascent = _kept(runs, halo, current().name, ratio)
+    base = round((y + _half_capitals(runs)) * ratio) / ratio
+    painter.drawImage(QPointF(round((x - EDGE) * ratio) / ratio, base - ascent), image)
+
+
+def _half_capitals(runs: tuple[Run, ...]) -> float:
+    """How far below its middle row the text stands."""
+    return max((capitals(run.px, run.weight) for run in runs), default=8.0) / 2
+
+
+@lru_cache(maxsize=256)
+def capitals(px: int, weight: int) -> float:
+    """Return the height of a capital letter."""
+    return QFontMetricsF(font(px, weight)).capHeight()
+
+
+@lru_cache(maxsize=512)
+def _kept(runs: tuple[Run, ...], halo: bool, theme: str, ratio: float) -> tuple[QImage, float]:
+    """A picture of the runs in the theme of that name, and how far below its top the text stands."""
+    ascent = max((run.px for run in runs), default=12) + EDGE
+    size = QSizeF(width_of(runs) + 2 * EDGE, 1.5 * ascent) * ratio
+    image = QImage(math.ceil(size.width()), math.ceil(size.height()), QImage.Format.Format_ARGB32_Premultiplied)
+    image.setDevicePixelRatio(ratio)
+    image.fill(0)
+    painter = QPainter(image)
+    painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+    _paint(painter, runs, EDGE, ascent - _half_capitals(runs), halo=halo)
+    painter.end()
+    return image, ascent
+
+
+def _paint(painter: QPainter, runs: tuple[Run, ...], x: float, y: float, *, halo: bool) -> None:
     theme = current()
-    base = y + max((QFontMetricsF(font(run.px, run.weight)).capHeight() for run in runs), default=8.0) / 2
+    base = y + _half_capitals(runs)
     placed = []
     for run in runs:
         if run.mark:

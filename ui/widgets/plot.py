@@ -7,6 +7,8 @@ on as signals about named handles and changes nothing by itself.
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pyqtgraph as pg
 from PySide6.QtCore import QEvent, QPointF, QRectF, Qt
@@ -24,7 +26,7 @@ from ..theme import current, pen_scale
 from .axes import Frame, Span, column_intervals, row_intervals, ticks
 from .grabbing import Grabbing
 from .lettering import Run, paint_runs, width_of
-from .plot_items import Area, Curve, GridLine
+from .plot_items import Area, Curve
 
 _DEEPEST_ZOOM = 0.02
 
@@ -49,7 +51,6 @@ class Plot(Grabbing):
         self._zoom = (0.0, 1.0, 0.0, 1.0)  # shares of the spans: left, right, bottom, top
         self._ratio = pen_scale(self)
         self._curves: list[tuple[pg.PlotCurveItem, str, float, tuple[float, ...]]] = []
-        self._grid = [self._grid_line() for _ in range(14)]
         self.frame_px = Frame(0, 0, 1, 1, *self._spans)
         self.restyle()
 
@@ -86,12 +87,6 @@ class Plot(Grabbing):
         self.box.addItem(area, ignoreBounds=True)
         return area
 
-    def _grid_line(self) -> pg.InfiniteLine:
-        line = GridLine(angle=0, movable=False)
-        line.setZValue(-100)
-        self.box.addItem(line, ignoreBounds=True)
-        return line
-
     def _widen(self, ratio: float) -> None:
         """Set widths for a device with so many pixels per widget pixel: a picture may have more than the screen.
 
@@ -102,8 +97,6 @@ class Plot(Grabbing):
         self._ratio = ratio
         for curve, _, width, _ in self._curves:
             curve.opts["pen"].setWidthF(width * ratio)
-        for line in self._grid:
-            line.currentPen.setWidthF(ratio)
 
     @property
     def pen_ratio(self) -> float:
@@ -124,8 +117,6 @@ class Plot(Grabbing):
         self.setBackgroundBrush(QColor(current().panel))
         for curve in self._curves:
             self._style_curve(*curve)
-        for line in self._grid:
-            line.setPen(pg.mkPen(current().grid, width=self._ratio))
         self.viewport().update()
 
     # --- spans and zoom ------------------------------------------------------------------------------------------
@@ -168,11 +159,6 @@ class Plot(Grabbing):
         self.x_ticks = ticks(x, column_intervals(width, self.column_pitch))
         self.box.setGeometry(QRectF(room, self.top_room, width, height))
         self.box.setRange(xRange=(query.low, query.high), yRange=(y.low, y.high), padding=0)
-        for i, line in enumerate(self._grid):
-            shown = i < len(self.y_ticks)
-            line.setVisible(shown)
-            if shown:
-                line.setPos(self.y_ticks[i][0])
         self.viewport().update()
 
     def _row_ticks(self, y: Span, height: float) -> tuple[tuple[float, str], ...]:
@@ -188,6 +174,7 @@ class Plot(Grabbing):
         self._in_pixels(painter)
         # Exactly the widget: the exposed part of the scene reaches beyond it, and a vector file may not clip.
         painter.fillRect(self.viewport().rect(), self.backgroundBrush())
+        self._paint_grid(painter)
         self.paint_under(painter)
         painter.restore()
 
@@ -208,6 +195,19 @@ class Plot(Grabbing):
             painter.setBrush(Qt.BrushStyle.NoBrush)
             painter.drawRoundedRect(QRectF(frame.left - 3, frame.top - 3, frame.width + 6, frame.height + 6), 4, 4)
         painter.restore()
+
+    def grid_rows(self) -> list[float]:
+        """Return the rows of the grid lines: the pixel in which the number of each stands."""
+        frame = self.frame_px
+        rows = (math.floor(float(frame.y_px(value))) + 0.5 for value, _ in self.y_ticks)
+        return [row for row in rows if frame.top <= row <= frame.bottom + 1]
+
+    def _paint_grid(self, painter: QPainter) -> None:
+        """Level lines behind the data."""
+        frame = self.frame_px
+        painter.setPen(QPen(QColor(current().grid), 1, Qt.PenStyle.SolidLine, Qt.PenCapStyle.FlatCap))
+        for row in self.grid_rows():
+            painter.drawLine(QPointF(frame.left, row), QPointF(frame.right, row))
 
     def paint_axes(self, painter: QPainter) -> None:
         """Paint the bottom axis line and the numbers of both axes."""

@@ -1,4 +1,4 @@
-"""Curves, areas and grid lines that come out the same in a vector file.
+"""Curves and areas that come out the same in a vector file.
 
 On a screen they are drawn with cosmetic pens, which keep their width although the plot stretches x and y differently,
 and clipped to the drawing area. A file has neither, or its readers ignore them: there the same lines are drawn in
@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 import pyqtgraph as pg
-from PySide6.QtCore import QPointF, QRectF
+from PySide6.QtCore import QRectF
 from PySide6.QtGui import QBrush, QPaintEngine, QPainter, QPainterPath, QPainterPathStroker, QPen
 from PySide6.QtWidgets import QGraphicsItem, QGraphicsPathItem
 
@@ -74,15 +74,3 @@ class Curve(pg.PlotCurveItem):
             super().paint(painter, option, widget)
         elif self.xData is not None and len(self.xData):
             _stroke(painter, self, self.getPath(), self.opts["pen"])
-
-
-class GridLine(pg.InfiniteLine):
-    """A level line through the whole plot."""
-
-    def paint(self, painter: QPainter, option: Any = None, widget: Any = None) -> None:
-        if not _in_file(painter):
-            super().paint(painter)
-            return
-        path = QPainterPath(QPointF(self._endPoints[0], 0))
-        path.lineTo(self._endPoints[1], 0)
-        _stroke(painter, self, path, self.currentPen)
