@@ -48,6 +48,7 @@ class Session(RegressionChanges, QObject):
     sceneChanged : head or regression. modelChanged : another model is open. traceChanged : the runs are new.
     selectionChanged : head, query, key, target, foil, or sample. editsChanged : edits of the model.
     samplesChanged : anything of the regression scene. problemRaised(error) : a request was refused; state is kept.
+    dragEnded : what was dragged (`dragging`) was let go.
     """
 
     sceneChanged = Signal()
@@ -58,6 +59,7 @@ class Session(RegressionChanges, QObject):
     editsChanged = Signal()
     samplesChanged = Signal()
     problemRaised = Signal(object)
+    dragEnded = Signal()
 
     def __init__(self, engine: Engine, parent: QObject | None = None) -> None:
         super().__init__(parent)
@@ -73,6 +75,7 @@ class Session(RegressionChanges, QObject):
         self._back: list[Place] = []
         self._forward: list[Place] = []
         self._drag = 0
+        self.dragging = False  # one thing changes again and again, under the mouse or an arrow key
         self._told: Any = None  # the model whose device's failure was told
         engine.finished.connect(self._on_engine_finished)
         engine.failed.connect(self._on_engine_failed)
@@ -290,11 +293,15 @@ class Session(RegressionChanges, QObject):
     def end_drag(self) -> None:
         """Close the running undo step: the next drag of the same thing is a step of its own."""
         self._drag += 1
+        if self.dragging:
+            self.dragging = False
+            self.dragEnded.emit()
 
     def _change(self, document: Document, text: str, merge: Hashable = None) -> None:
         if document == self.document:
             return
         key = None if merge is None else (merge, self._drag)
+        self.dragging = merge is not None
         self.undo_stack.push(Change(self._apply, self.document, document, text=text, merge=key))
 
     def _apply(self, document: Document) -> None:

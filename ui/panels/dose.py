@@ -43,6 +43,7 @@ class DosePanel(Panel):
         self._build_footer()
         self.plot.doseMoved.connect(self._on_dose_moved)
         self.plot.dragEnded.connect(self.session.end_drag)
+        self.session.dragEnded.connect(self.plot.settle)
         self.session.selectionChanged.connect(self._on_selection_changed)
         self.session.editsChanged.connect(self._update_reset)
         self.session.samplesChanged.connect(self._update_reset)
@@ -95,6 +96,7 @@ class DosePanel(Panel):
 
     def draw(self, result: dose.Result) -> None:
         self.plot.set_movable(result.kind == "head" or self.scope.current() != "response")
+        self.plot.hurried = self.session.dragging
         self.plot.show_result(result)
         if result.kind == "head":
             self.component.set_options([(component, text) for text, component in result.choices])

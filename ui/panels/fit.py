@@ -93,6 +93,7 @@ class FitPanel(Panel):
         self.plot.dotRemoved.connect(self._edits.remove_dot)
         self.plot.sampleAdded.connect(self._on_sample_added)
         self.plot.dragEnded.connect(self.session.end_drag)
+        self.session.dragEnded.connect(self.plot.settle)
         self.plot.hovered.connect(self._on_plot_hovered)
         self.correspondence.rowHovered.connect(self.plot.set_ring)
         self.bandwidth_plot.bandwidthMoved.connect(self._on_bandwidth_moved)
@@ -132,6 +133,7 @@ class FitPanel(Panel):
         return fit.Spec(scene, self._baseline, self._weights, objective=self._objective_wanted)
 
     def draw(self, result: fit.Result) -> None:
+        self.plot.hurried = self.session.dragging
         self.plot.show_result(result)
         self.correspondence.set_rows(result.rows)
         self.objective.set_objective(result.objective, result.f_text.rpartition(" ")[2])

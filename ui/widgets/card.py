@@ -14,7 +14,7 @@ from PySide6.QtWidgets import QAbstractButton, QFrame, QHBoxLayout, QLabel, QSiz
 from kav.views.words import Reading
 
 from ..theme import current, font
-from .control import describe
+from .control import describe, fill
 from .drawing import baseline, draw_text, focus_ring, text_width
 from .icon_button import IconButton
 from .reading_line import ReadingLine
@@ -68,6 +68,7 @@ class CardHeader(QWidget):
         self._panel = QLabel(self)
         self._panel.setFont(font(12))
         self.reading = ReadingLine(self, name=f"{name}.reading")
+        fill(self.reading)
         self.formula = IconButton("sigma", "formula card", self, name=f"{name}.formula", side=22)
         self.maximise = IconButton("maximise", "maximise this panel", self, name=f"{name}.maximise", side=22)
         self.menu = IconButton("dots", "export, copy and more", self, name=f"{name}.menu", side=22)

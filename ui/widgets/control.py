@@ -6,7 +6,7 @@ Signals of controls fire for what the user does; setters are silent, so that sta
 from __future__ import annotations
 
 from PySide6.QtCore import QEvent, Qt
-from PySide6.QtGui import QEnterEvent, QFocusEvent, QKeyEvent
+from PySide6.QtGui import QEnterEvent, QFocusEvent, QKeyEvent, QPalette
 from PySide6.QtWidgets import QWidget
 
 _KEYBOARD = (
@@ -24,6 +24,12 @@ def describe(widget: QWidget, name: str, label: str, tip: str = "") -> None:
     if tip:
         widget.setToolTip(tip)
         widget.setAccessibleDescription(tip)
+
+
+def fill(widget: QWidget) -> None:
+    """Let a widget of a card paint its own ground: a change in it then leaves the card and its other parts alone."""
+    widget.setBackgroundRole(QPalette.ColorRole.Base)
+    widget.setAutoFillBackground(True)
 
 
 def set_available(widget: QWidget, reason: str = "") -> None:

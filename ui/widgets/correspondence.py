@@ -12,7 +12,7 @@ from kav.views.fit import Row
 
 from ..marks import paint_mark
 from ..theme import current, font
-from .control import Control
+from .control import Control, fill
 from .drawing import baseline, box, draw_text, focus_ring, text_width
 
 WIDTH, NAME, NOTE, BREAK, LEFT, TEXT, RIGHT = 196, 18, 16, 12, 1, 22, 182
@@ -31,14 +31,22 @@ class Correspondence(Control):
         self._rows: tuple[Row, ...] = ()
         self._over = ""
         self.setFixedWidth(WIDTH)
+        fill(self)
         self.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Minimum)
 
     def set_rows(self, rows: Sequence[Row]) -> None:
-        """Show these rows."""
-        self._rows = tuple(rows)
+        """Show these rows; those that are as before are not painted again."""
+        before, self._rows = self._rows, tuple(rows)
+        if before == self._rows:
+            return
         self.setAccessibleDescription("; ".join(f"{row.name} {row.value}".strip() for row in self._rows))
-        self.updateGeometry()
-        self.update()
+        if [(row.key, bool(row.note)) for row in before] != [(row.key, bool(row.note)) for row in self._rows]:
+            self.updateGeometry()
+            self.update()
+            return
+        for old, row, rect in zip(before, self._rows, self.row_rects(), strict=True):
+            if old != row:
+                self.update(rect.toAlignedRect())
 
     def row_rects(self) -> list[QRectF]:
         """Return the place of each row, in pixels."""
@@ -92,7 +100,8 @@ class Correspondence(Control):
             previous = rect.bottom()
             if row.key == self._over:
                 box(painter, rect.adjusted(0, 0, RIGHT + 4 - WIDTH, 0), fill=theme.hover, radius=4)
-            self._paint_row(painter, row, rect)
+            if event.region().intersects(rect.toAlignedRect()):
+                self._paint_row(painter, row, rect)
         if self.ringed:
             focus_ring(painter, QRectF(self.rect()))
 

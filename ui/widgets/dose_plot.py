@@ -55,7 +55,9 @@ class DosePlot(Plot):
         self.stepsEnded.connect(self.dragEnded)
         self.emptyDoubleClicked.connect(self._on_empty_double_clicked)
         self.restyle()
-        self._named_for: tuple[object, ...] | None = None  # curve, frame, theme and disc that `_named` was placed for
+        self._named_for: tuple[object, ...] = (
+            None,
+        )  # frame, theme and words; curve and disc: what `_named` stands for
         self._named: list[tuple[Run, Box]] = []
         self._remembered = Remembered()
 
@@ -178,12 +180,15 @@ class DosePlot(Plot):
             painter.drawRect(QRectF(x + side * 1.9 - wide / 2, y - tall / 2, wide, tall))
 
     def _paint_names(self, painter: QPainter) -> None:
-        """Name each curve on the curve; while the disc is dragged the names stay where they are."""
-        curve, frame, disc, theme = self.result.curve, self.frame_px, self._disc(), current().name
-        old = self._named_for
-        same = old is not None and old[0] is curve and old[1:3] == (frame, theme)
-        if not same or (not self.dragged and old[3] != disc):
-            self._named_for, self._named = (curve, frame, theme, disc), self._placed_names()
+        """Name each curve on the curve."""
+        result, frame, disc = self.result, self.frame_px, self._disc()
+        key = (frame.left, frame.top, frame.width, frame.height, current().name, result.names)
+        old, self._named_for = self._named_for, (key, result.curve, disc)
+        if old is None or old[0] != key:
+            self.place_again()
+            self._named = self._placed_names()
+        elif (old[1] is not result.curve or old[2] != disc) and not self.may_carry():
+            self._named = self._placed_names()
         for run, box in self._named:
             paint_runs(painter, (run,), box.left, box.top + box.height / 2)
 

@@ -46,8 +46,9 @@ class Labels:
         self.plot = plot
         self.placed: list[tuple[tuple[Run, ...], Box]] = []
         self.ties: list[tuple[QPointF, QPointF]] = []  # lines from a dot to a label that stands further off
+        self.moving: dict[str, tuple[int, tuple[float, float]]] = {}  # which of `placed` follows what, and where it was
         self.bounds = Box(frame.left + 2, frame.top, frame.width - 4, frame.height)
-        dots = plot.places[np.asarray(result.points.visible, dtype=bool)]
+        dots = plot.places[plot.drawn]
         if 0 <= result.selected < len(plot.places):
             dots = np.vstack([dots, plot.places[result.selected] + np.asarray([0.0, 0.0, RING + 1])])
         self.curve = _polyline(plot, result.curve_at, result.curve_f)
@@ -85,6 +86,27 @@ class Labels:
         self.placed.append((runs, box))
         self.taken = self.taken.with_box(box)
 
+    def follow(self, what: str, at: tuple[float, float]) -> None:
+        """Let the label placed last follow something that is at these pixels now."""
+        self.moving[what] = len(self.placed) - 1, at
+
+    def carry(self, now: dict[str, tuple[tuple[Run, ...], tuple[float, float]]]) -> bool:
+        """Take labels along with what they follow, in its present words; False if that cannot be done."""
+        if not self.moving.keys() <= now.keys():
+            return False
+        for what, (index, was) in self.moving.items():
+            runs, at = now[what]
+            across, down = at[0] - was[0], at[1] - was[1]
+            _, box = self.placed[index]
+            box = Box(box.left + across, box.top + down, width_of(runs), box.height)
+            if not self.bounds.holds(box):
+                return False
+            self.placed[index], self.moving[what] = (runs, box), (index, at)
+            if what == "dot":
+                way = QPointF(across, down)
+                self.ties = [(start + way, end + way) for start, end in self.ties]
+        return True
+
 
 def _polyline(plot: FitPicture, at: np.ndarray, y: np.ndarray) -> np.ndarray:
     """A curve over the query axis in pixels, (n, 2); outside the drawing area it is NaN."""
@@ -101,18 +123,38 @@ def _polyline(plot: FitPicture, at: np.ndarray, y: np.ndarray) -> np.ndarray:
 def paint_labels(painter: QPainter, plot: FitPicture) -> None:
     """Paint every label where the rule puts it.
 
-    Between two results of a drag only the handle moves, and the labels stay where they are: placing them costs more
-    than painting them.
+    Placing them costs more than painting them: while something is dragged they are placed anew a few times a second,
+    and in between go along with what they belong to.
     """
-    key = (plot.result, plot.frame_px, current().name, plot.compact)
-    old = plot.labels_for
-    if not plot.dragged or old is None or old[0] is not key[0] or old[1:] != key[1:]:
-        plot.labels_for, plot.labels = key, placed_labels(plot)
+    key = (plot.frame_px, current().name, plot.compact, plot.result.kind, plot.dragged)
+    labels, result = plot.labels, plot.labels_for[1] if plot.labels_for[0] == key else None
+    if labels is None or result is None:
+        plot.place_again()
+        labels = placed_labels(plot)
+    elif (plot.dragged or result is not plot.result) and not (plot.may_carry() and labels.carry(_moving(plot))):
+        labels = placed_labels(plot)
+    plot.labels, plot.labels_for = labels, (key, plot.result)
     painter.setPen(pen(current().key, 1.2))
-    for start, end in plot.labels.ties:
+    for start, end in labels.ties:
         painter.drawLine(start, end)
-    for runs, box in plot.labels.placed:
+    for runs, box in labels.placed:
         paint_runs(painter, runs, box.left, box.top + box.height / 2)
+
+
+def _moving(plot: FitPicture) -> dict[str, tuple[tuple[Run, ...], tuple[float, float]]]:
+    """What labels may follow: the words to say, and where it is."""
+    result = plot.result
+    found = {"kernel": (_kernel_runs(), (float(plot.frame_px.query_px(plot.query_shown)), 0.0))}
+    if np.isfinite(plot.f_shown):
+        found["f"] = _f_runs(plot), (0.0, row_of(plot, plot.f_shown))
+    if 0 <= result.selected < len(plot.places) and result.points.visible[result.selected]:
+        x, y, _ = plot.places[result.selected].tolist()
+        found["dot"] = _dot_runs(plot, result.selected), (x, y)
+    return found
+
+
+def _kernel_runs() -> tuple[Run, ...]:
+    return (Run("kernel at the query", current().query, 11, 500),)
 
 
 def placed_labels(plot: FitPicture) -> Labels:
@@ -128,8 +170,9 @@ def placed_labels(plot: FitPicture) -> Labels:
         name = (Run(with_influence("f as the query moves", own), theme.query, 11, 500),)
         labels.put(name, along(labels.curve, width_of(name), height_of(name), prefer=0.5))
     if len(labels.kernel):
-        name = (Run("kernel at the query", theme.query, 11, 500),)
-        labels.put(name, along(labels.kernel, width_of(name), height_of(name), prefer=0.66))
+        name = _kernel_runs()
+        if labels.put(name, along(labels.kernel, width_of(name), height_of(name), prefer=0.66)) is not None:
+            labels.follow("kernel", (float(plot.frame_px.query_px(plot.query_shown)), 0.0))
     _put_baselines(labels, plot)
     if result.kind == "head":
         most = 4 if plot.compact else 7
@@ -195,16 +238,22 @@ def _put_f(labels: Labels, plot: FitPicture) -> None:
             left = min(max(line + 10, frame.left + 6), frame.right - width_of(runs) - 6)
             labels.fix(runs, Box(left, frame.top + frame.height / 2 - 7, width_of(runs), 14))
         return
-    if plot.dragged == "query":
-        word = result.f_text.rsplit(" ", 1)[-1] if result.kind == "head" else ""
-        runs = (Run(f"f = {fixed(plot.f_shown)} {word}".strip(), theme.direct, 12, 600),)
-    else:
-        runs = (Run(result.f_text, theme.direct, 12, 600),)
+    runs = _f_runs(plot)
     width, row = width_of(runs), row_of(plot, plot.f_shown)
     left, right = frame.left + 6, frame.right - width - 6
     spots = [(x, y) for y in (row + 9, row - 23, row + 20, row - 34) for x in (left, right)]
     spots.sort(key=lambda spot: spot[0])
-    labels.put(runs, tuple(Box(x, y, width, 14) for x, y in spots))
+    if labels.put(runs, tuple(Box(x, y, width, 14) for x, y in spots)) is not None:
+        labels.follow("f", (0.0, row))
+
+
+def _f_runs(plot: FitPicture) -> tuple[Run, ...]:
+    """The value of the line f, read off the curve while the query is dragged."""
+    result, color = plot.result, current().direct
+    if plot.dragged != "query":
+        return (Run(result.f_text, color, 12, 600),)
+    word = result.f_text.rsplit(" ", 1)[-1] if result.kind == "head" else ""
+    return (Run(f"f = {fixed(plot.f_shown)} {word}".strip(), color, 12, 600),)
 
 
 def _put_selected(labels: Labels, plot: FitPicture) -> None:
@@ -213,10 +262,11 @@ def _put_selected(labels: Labels, plot: FitPicture) -> None:
     index = result.selected
     if not (0 <= index < len(plot.places) and result.points.visible[index]):
         return
+    x, y, r = plot.places[index].tolist()
     if _put_dot(labels, plot, index) is not None:
+        labels.follow("dot", (x, y))
         return
-    x, y, r = plot.places[index]
-    runs = elided(label_runs(result.labels[index], strong=True), LONGEST)
+    runs = _dot_runs(plot, index)
     width = width_of(runs)
     out = r + RING
     spots = tuple(
@@ -230,6 +280,7 @@ def _put_selected(labels: Labels, plot: FitPicture) -> None:
         above = box.bottom < y
         start = QPointF(x, y - out - 1 if above else y + out + 1)
         labels.ties.append((start, QPointF(x, box.bottom if above else box.top)))
+        labels.follow("dot", (x, y))
 
 
 def _put_dot(labels: Labels, plot: FitPicture, index: int) -> Box | None:
@@ -237,8 +288,12 @@ def _put_dot(labels: Labels, plot: FitPicture, index: int) -> Box | None:
     x, y, r = (float(v) for v in plot.places[index])
     if not labels.bounds.holds(Box(x, y, 0, 0)):
         return None
-    selected = index == result.selected
-    heavy = result.points.weight[index] >= 0.01
-    runs = elided(label_runs(result.labels[index], strong=selected, ink=bool(heavy)), LONGEST)
-    out = r + RING if selected else r
+    runs = _dot_runs(plot, index)
+    out = r + RING if index == result.selected else r
     return labels.put(runs, candidates(x, y, out, width_of(runs), height_of(runs)))
+
+
+def _dot_runs(plot: FitPicture, index: int) -> tuple[Run, ...]:
+    result = plot.result
+    heavy = bool(result.points.weight[index] >= 0.01)
+    return elided(label_runs(result.labels[index], strong=index == result.selected, ink=heavy), LONGEST)

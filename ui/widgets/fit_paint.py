@@ -63,6 +63,9 @@ def _paint_dots(painter: QPainter, plot: FitPicture) -> None:
         shown[selected] = False
     if result.density is not None:
         shown &= apart(places)
+    plot.drawn = shown.copy()
+    if selected >= 0:
+        plot.drawn[selected] = True
     paint_dots(painter, places, np.asarray(result.points.weight), shown)
     if selected >= 0:
         x, y, r = places[selected]

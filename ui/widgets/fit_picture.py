@@ -43,9 +43,10 @@ class FitPicture(Plot):
         self.compact = False
         self.ring = ""  # the row of the correspondence table under the mouse
         self.places = np.empty((0, 3))  # of the observations: x, y, radius in pixels
+        self.drawn = np.empty(0, dtype=bool)  # which of them are dots on the picture
         self.labels: Labels | None = None
         self.remembered = Remembered()
-        self.labels_for: tuple[object, ...] | None = None  # the result, frame and theme they were placed for
+        self.labels_for: tuple[object, object] = (None, None)  # the frame and theme, and the result they stand for
         self._cloud_of: object = None  # the density that the picture was made of
         self._live: tuple[float, float] | None = None  # where the dragged thing is, in units of the data
         self.band = self.add_area(-90)

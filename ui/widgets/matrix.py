@@ -7,6 +7,7 @@ from PySide6.QtGui import QImage, QKeyEvent, QMouseEvent, QPainter, QPaintEvent
 from PySide6.QtWidgets import QWidget
 
 from ..theme import Theme, current
+from .control import fill
 from .matrix_layout import Grid, MatrixData, layout
 from .matrix_paint import paint_cells, paint_corner, paint_frames, paint_names
 from .painted import STEPS, Painted
@@ -29,6 +30,7 @@ class MatrixView(Painted):
 
     def __init__(self, parent: QWidget | None = None, *, name: str = "", label: str = "matrix") -> None:
         super().__init__(parent, name=name, label=label)
+        fill(self)
         self._data: MatrixData | None = None
         self._image: QImage | None = None
         self._image_key: tuple[object, ...] | None = None

@@ -43,6 +43,7 @@ class Pill(Control):
         self._role = role
         self._value: Label | str = ""
         self._key: object = None
+        self._shown: object = None
         self._compact = False
         self._choices = Choices(self, label=caption)
         self._choices.chosen.connect(self.activated)
@@ -53,6 +54,9 @@ class Pill(Control):
 
     def set_value(self, value: Label | str, key: object = None) -> None:
         """Show a token or a text, and mark the row with this key in the list."""
+        if (value, key, self._caption) == self._shown:
+            return
+        self._shown = value, key, self._caption
         self._value, self._key = value, key
         text = value if isinstance(value, str) else f"{value.position or ''} {value.text}".strip()
         self.setAccessibleName(f"{self._caption} {text}")

@@ -8,10 +8,11 @@ on as signals about named handles and changes nothing by itself.
 from __future__ import annotations
 
 import math
+import time
 
 import numpy as np
 import pyqtgraph as pg
-from PySide6.QtCore import QEvent, QPointF, QRectF, Qt
+from PySide6.QtCore import QEvent, QPointF, QRectF, Qt, QTimer
 from PySide6.QtGui import (
     QColor,
     QPainter,
@@ -29,6 +30,7 @@ from .lettering import Run, paint_runs, width_of
 from .plot_items import Area, Curve
 
 _DEEPEST_ZOOM = 0.02
+_CARRIED_MS = 120  # while something is dragged labels are placed anew this often
 
 
 class Plot(Grabbing):
@@ -52,6 +54,10 @@ class Plot(Grabbing):
         self._ratio = pen_scale(self)
         self._curves: list[tuple[pg.PlotCurveItem, str, float, tuple[float, ...]]] = []
         self.frame_px = Frame(0, 0, 1, 1, *self._spans)
+        self.hurried = False  # something is dragged, here or in another panel
+        self._placed_at = -math.inf
+        self._late = QTimer(self, singleShot=True, interval=_CARRIED_MS)
+        self._late.timeout.connect(self.viewport().update)
         self.restyle()
 
     # --- what subclasses say -------------------------------------------------------------------------------------
@@ -66,6 +72,26 @@ class Plot(Grabbing):
         event.accept()
         at = event.position()
         self.zoom(0.85 ** (event.angleDelta().y() / 120), at.x(), at.y())
+
+    # --- labels --------------------------------------------------------------------------------------------------
+
+    def may_carry(self) -> bool:
+        """Return whether labels placed a moment ago may go along with what moves; else they are to be placed now."""
+        if (self.hurried or self.dragged) and time.monotonic() - self._placed_at < _CARRIED_MS / 1000:
+            self._late.start()
+            return True
+        self.place_again()
+        return False
+
+    def place_again(self) -> None:
+        """Labels are placed now."""
+        self._late.stop()
+        self._placed_at = time.monotonic()
+
+    def settle(self) -> None:
+        """Nothing is dragged any more: place the labels where they belong."""
+        self.hurried, self._placed_at = False, -math.inf
+        self.viewport().update()
 
     # --- curves --------------------------------------------------------------------------------------------------
 

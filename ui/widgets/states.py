@@ -46,6 +46,8 @@ class ProgressLine(QWidget):
 
     def set_fraction(self, fraction: float | None) -> None:
         """Show a fraction, 0 to 1; None shows nothing, and keeps the place."""
+        if fraction == self._fraction:
+            return  # every step of a drag says so once more
         self._fraction = fraction
         self.setAccessibleDescription("" if fraction is None else f"{100 * fraction:.0f} %")
         self.update()
@@ -148,6 +150,8 @@ class BusyPill(QWidget):
 
     def set_text(self, text: str) -> None:
         """Say what is running."""
+        if text == self._text.text():
+            return
         self._text.setText(text)
         self.setAccessibleName(text)
         self.updateGeometry()

@@ -11,6 +11,7 @@ from PySide6.QtWidgets import QWidget
 from kav.views.attribution import Part, Result, collapse
 from kav.views.words import signed
 
+from .control import fill
 from .painted import STEPS, Painted
 from .waterfall_paint import Columns, columns, paint_links, paint_row, paint_rules
 
@@ -31,6 +32,7 @@ class Waterfall(Painted):
 
     def __init__(self, parent: QWidget | None = None, *, name: str = "", label: str = "parts of the sum") -> None:
         super().__init__(parent, name=name, label=label)
+        fill(self)
         self._result: Result | None = None
         self._rows: tuple[Part, ...] = ()
         self._hovered = -1
