@@ -20,7 +20,7 @@ from PySide6.QtWidgets import QApplication, QToolTip
 from .style import style_sheet
 
 if TYPE_CHECKING:
-    from PySide6.QtWidgets import QWidget
+    pass
 
 RESOURCES = Path(__file__).resolve().parent.parent / "resources"
 FAMILIES = ("Inter", "Segoe UI", "SF Pro Text", "Noto Sans", "DejaVu Sans")
@@ -227,15 +227,6 @@ def diverging_lut(theme: Theme | None = None) -> np.ndarray:
     stops = (theme or current()).diverging
     half = len(stops) // 2
     return np.concatenate([_lut(stops[: half + 1], 128), _lut(stops[half:], 128)])
-
-
-def pen_scale(widget: QWidget | None) -> float:
-    """Return what a width in pixels must be multiplied by in a cosmetic pen on this widget's screen.
-
-    Cosmetic pens count device pixels: without this, lines on a screen at scale 2 come out half as wide. Redo it when
-    the screen changes.
-    """
-    return 1.0 if widget is None else float(widget.devicePixelRatioF())
 
 
 def configure_pyqtgraph() -> None:

@@ -1,7 +1,6 @@
 import numpy as np
 import pytest
-from PySide6.QtCore import Qt
-from PySide6.QtGui import QColor, QFontInfo, QFontMetricsF, QImage, QPainter, QPalette
+from PySide6.QtGui import QColor, QFontInfo, QFontMetricsF, QPainter, QPalette
 from PySide6.QtWidgets import QMenu, QWidget
 
 from ui import theme
@@ -155,12 +154,3 @@ def test_style_sheet_names_no_font_and_leaves_no_gap(qapp):
         theme.apply(qapp, name)
         assert "font" not in qapp.styleSheet()
         assert "$" not in qapp.styleSheet()
-
-
-def test_pens_are_scaled_by_the_screen():
-    image = QImage(4, 4, QImage.Format.Format_RGB32)
-    image.fill(Qt.GlobalColor.white)
-    widget = QWidget()
-    assert theme.pen_scale(widget) == widget.devicePixelRatioF()
-    assert theme.pen_scale(None) == 1.0
-    widget.deleteLater()

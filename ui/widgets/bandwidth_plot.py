@@ -66,7 +66,7 @@ class BandwidthPlot(Plot):
             return
         if not self.dragged:
             self.set_spans(*axes_of(result.loo, result.h))
-        self.curve.setData(result.loo.h, result.loo.error)
+        self.curve.set_data(result.loo.h, result.loo.error)
         self.setAccessibleDescription("; ".join(text for _, text in self.marks()))
         self.viewport().update()
 

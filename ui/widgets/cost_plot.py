@@ -42,9 +42,9 @@ class CostPlot(Plot):
         self.story = story
         for name, curve in self.lines.items():
             line = self._line(name)
-            curve.setVisible(line is not None)
+            curve.shown = line is not None
             if line is not None:
-                curve.setData(np.log10(line.n), np.log10(line.seconds))
+                curve.set_data(np.log10(line.n), np.log10(line.seconds))
         if story is not None:
             self.set_spans(*_axes(story))
             self.setAccessibleDescription("; ".join(words_of(line) for line in story.lines))

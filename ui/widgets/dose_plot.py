@@ -16,7 +16,7 @@ from .axes import span
 from .handles import Handle
 from .labels import Box, Obstacles, Remembered, along, belongs
 from .lettering import Run, height_of, paint_runs, reading_runs, width_of
-from .plot import Plot, area_path
+from .plot import Plot
 
 DISC, EDITED_DISC = 6.6, 9.0
 STEP = 0.01  # of an arrow key
@@ -45,7 +45,7 @@ class DosePlot(Plot):
         self.result: Result | None = None
         self.movable = True
         self._live: float | None = None
-        self.control = self.add_area(-80)
+        self.control = self.add_area("grid", -80)
         self.tangent = self.add_curve("muted", 1.8, dash=(5.0, 4.0), z=-30)
         self.direct = self.add_curve("direct", 1.8, z=-20)
         self.rerun = self.add_curve("ink", 2.6, z=-10)
@@ -77,11 +77,6 @@ class DosePlot(Plot):
         """Let the handle be dragged, or show it only."""
         self.movable = movable
 
-    def restyle(self) -> None:
-        super().restyle()
-        if hasattr(self, "control"):
-            self.control.setBrush(QColor(current().grid))
-
     @property
     def dose_shown(self) -> float:
         """The dose that the handle shows: the one under the mouse while it is dragged."""
@@ -109,12 +104,12 @@ class DosePlot(Plot):
 
     def _set_curves(self) -> None:
         curve = self.result.curve
-        self.rerun.setData(curve.doses, curve.response)
-        self.direct.setData(curve.doses, curve.direct)
-        self.tangent.setData(curve.doses, curve.tangent)
-        self.control.setVisible(curve.control is not None)
+        self.rerun.set_data(curve.doses, curve.response)
+        self.direct.set_data(curve.doses, curve.direct)
+        self.tangent.set_data(curve.doses, curve.tangent)
+        self.control.shown = curve.control is not None
         if curve.control is not None:
-            self.control.setPath(area_path(curve.doses, *curve.control))
+            self.control.set_data(curve.doses, *curve.control)
 
     # --- painting ------------------------------------------------------------------------------------------------
 

@@ -58,7 +58,7 @@ class Labels:
         if np.isfinite(plot.f_shown):
             lines.append(np.asarray([[frame.left, row], [frame.right, row]]))
         if result.kernel_x is not None and not plot.compact:
-            self.kernel = _polyline(plot, *plot.kernel_line.getData())
+            self.kernel = _polyline(plot, *plot.kernel_line.data)
             lines.append(self.kernel)
         drop = float(frame.query_px(plot.query_shown))
         lines.append(np.asarray([[drop, frame.top], [drop, frame.bottom if result.kind == "regression" else row]]))

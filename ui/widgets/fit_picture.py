@@ -6,9 +6,7 @@ It draws a `kav.views.fit.Result`. What is being dragged is drawn where the mous
 from __future__ import annotations
 
 import numpy as np
-import pyqtgraph as pg
-from PySide6.QtCore import QRectF
-from PySide6.QtGui import QColor, QPainter
+from PySide6.QtGui import QImage, QPainter
 from PySide6.QtWidgets import QWidget
 
 from kav.views.fit import Result
@@ -19,7 +17,8 @@ from .dots import radii
 from .fit_labels import Labels
 from .fit_paint import paint_fit
 from .labels import Remembered
-from .plot import Plot, area_path
+from .plot import Plot
+from .plot_items import Curve
 
 # Room above and below, as shares of the range: the head's is that of the data, the regression's has round ends already.
 HEADROOM, COMPACT_HEADROOM, FOOTROOM = 0.15, 0.27, 0.10
@@ -34,6 +33,7 @@ class FitPicture(Plot):
     """Picture of one kernel fit; what can be grabbed on it is in `FitPlot`."""
 
     top_room, right_room, bottom_room, least_left = 49.0, 4.0, 41.0, 49.0
+    still_below = -45.0
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -47,18 +47,15 @@ class FitPicture(Plot):
         self.labels: Labels | None = None
         self.remembered = Remembered()
         self.labels_for: tuple[object, object] = (None, None)  # the frame and theme, and the result they stand for
-        self._cloud_of: object = None  # the density that the picture was made of
+        self._cloud_of: object = None  # the density and theme that the picture was made of
         self._live: tuple[float, float] | None = None  # where the dragged thing is, in units of the data
-        self.band = self.add_area(-90)
-        self.confidence = self.add_area(-50)
-        self.kernel_area = self.add_area(-40)
-        self.f_line = self.add_curve("direct", 2.0, z=-20)
-        self.f_line.opts["antialias"] = False  # level: crisp without
+        self.band = self.add_area("band", -90)
+        self.cloud = self.add_cloud(-80)
+        self.confidence = self.add_area("muted", -50, alpha=0.18)
+        self.kernel_area = self.add_area("query", -40, alpha=0.16)
+        self.f_line = self.add_curve("direct", 2.0, z=-20, level=True)
         self.kernel_line = self.add_curve("query", 1.6, z=-30)
         self.baselines = [self.add_curve("text2", 1.6, dash=dash, z=-15) for dash in DASHES]
-        self.cloud = pg.ImageItem(axisOrder="row-major")
-        self.cloud.setZValue(-80)
-        self.box.addItem(self.cloud, ignoreBounds=True)
         self.curve = self.add_curve("query", 2.0, z=-10)
         self.restyle()
 
@@ -124,7 +121,7 @@ class FitPicture(Plot):
         return at if at < len(result.samples) and result.samples[at] == sample else -1
 
     @property
-    def baseline(self) -> pg.PlotCurveItem:
+    def baseline(self) -> Curve:
         """The curve of the first baseline."""
         return self.baselines[0]
 
@@ -166,60 +163,51 @@ class FitPicture(Plot):
         result, query = self.result, self._spans[2]
         ends = np.asarray([query.low, query.high])
         f = self.f_shown
-        self.f_line.setData(ends, np.asarray([f, f]))
-        self.curve.setData(np.asarray(result.curve_at), np.asarray(result.curve_f))
-        self.band.setVisible(result.band_holds)
+        self.f_line.set_data(ends, np.asarray([f, f]))
+        self.curve.set_data(np.asarray(result.curve_at), np.asarray(result.curve_f))
+        self.band.shown = result.band_holds
         low, high = result.band
-        self.band.setPath(area_path(ends, np.full(2, low), np.full(2, high)))
-        self.confidence.setVisible(result.ci_low is not None)
+        self.band.set_data(ends, np.full(2, low), np.full(2, high))
+        self.confidence.shown = result.ci_low is not None
         if result.ci_low is not None and result.ci_high is not None:
-            self.confidence.setPath(area_path(result.curve_at, result.ci_low, result.ci_high))
+            self.confidence.set_data(result.curve_at, result.ci_low, result.ci_high)
         for at, item in enumerate(self.baselines):
-            item.setVisible(at < len(result.baselines))
+            item.shown = at < len(result.baselines)
             if at < len(result.baselines):
-                item.setData(*result.baselines[at][1:])
+                item.set_data(*result.baselines[at][1:])
         self._set_cloud()
         self._set_kernel()
 
     def _set_cloud(self) -> None:
         """The density of a large cloud, under everything; a picture is made only if the counts are new."""
         density = self.result.density
-        self.cloud.setVisible(density is not None)
-        if density is None or self._cloud_of is density:
+        self.cloud.shown = density is not None
+        if density is None or self._cloud_of == (density, current().name):
             return
-        self._cloud_of = density
-        left, right, low, high = density.extent
-        self.cloud.setImage(density.shade, autoLevels=False, levels=(0, 255))
-        self.cloud.setRect(QRectF(left, low, right - left, high - low))
+        self._cloud_of = density, current().name
+        pixels = _cloud_colors()[density.shade[::-1]]  # (n_rows, n_columns, 4), the highest row first
+        height, width, _ = pixels.shape
+        image = QImage(pixels.data, width, height, 4 * width, QImage.Format.Format_RGBA8888)
+        self.cloud.set_image(image.convertToFormat(QImage.Format.Format_ARGB32_Premultiplied), density.extent)
 
     def _set_kernel(self) -> None:
         """The kernel's shape stands on the bottom axis, a fixed share of the drawing area high."""
         result = self.result
         shown = result.kernel_x is not None and result.kernel_y is not None and not self.compact
-        self.kernel_line.setVisible(shown)
-        self.kernel_area.setVisible(shown)
+        self.kernel_line.shown = self.kernel_area.shown = shown
         if not shown:
             return
         y = self.frame_px.y
         x = np.asarray(result.kernel_x) + (self.query_shown - result.query_at)
         base = np.full(len(x), y.low + 0.004 * y.length)
         height = base + KERNEL_HEIGHT * y.length * np.asarray(result.kernel_y)
-        self.kernel_line.setData(x, height)
-        self.kernel_area.setPath(area_path(x, base, height))
+        self.kernel_line.set_data(x, height)
+        self.kernel_area.set_data(x, base, height)
 
     def restyle(self) -> None:
         super().restyle()
-        if not hasattr(self, "band"):
-            return
-        theme = current()
-        self.band.setBrush(QColor(theme.band))
-        grey = QColor(theme.muted)
-        grey.setAlphaF(0.18)
-        self.confidence.setBrush(grey)
-        blue = QColor(theme.query)
-        blue.setAlphaF(0.16)
-        self.kernel_area.setBrush(blue)
-        self.cloud.setLookupTable(_cloud_colors())
+        if getattr(self, "result", None) is not None:
+            self._set_cloud()
 
     def place_dots(self) -> np.ndarray:
         """Return the observations as (n, 3): x, y, radius in pixels."""

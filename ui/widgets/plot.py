@@ -1,4 +1,4 @@
-"""The plot of KAV's look: curves by pyqtgraph, everything in pixels (dots, labels, handles, axes) painted over them.
+"""The plot of KAV's look: axes and curves, and everything else in pixels (dots, labels, handles) painted over them.
 
 A `Plot` knows three spans (bottom axis, value axis, query axis on top) and a zoom; subclasses put curves into it and
 paint the rest in `paint_over`, in widget pixels, so that text and marks keep their size. It hands mouse and keyboard
@@ -11,23 +11,15 @@ import math
 import time
 
 import numpy as np
-import pyqtgraph as pg
 from PySide6.QtCore import QEvent, QPointF, QRectF, Qt, QTimer
-from PySide6.QtGui import (
-    QColor,
-    QPainter,
-    QPainterPath,
-    QPen,
-    QResizeEvent,
-    QWheelEvent,
-)
-from PySide6.QtWidgets import QGraphicsPathItem, QGraphicsView, QWidget
+from PySide6.QtGui import QColor, QImage, QPaintEngine, QPainter, QPen, QResizeEvent, QWheelEvent
+from PySide6.QtWidgets import QGraphicsView, QWidget
 
-from ..theme import current, pen_scale
+from ..theme import current
 from .axes import Frame, Span, column_intervals, row_intervals, ticks
 from .grabbing import Grabbing
 from .lettering import Run, paint_runs, width_of
-from .plot_items import Area, Curve
+from .plot_items import Area, Cloud, Curve, Item, paint_items
 
 _DEEPEST_ZOOM = 0.02
 _CARRIED_MS = 120  # while something is dragged labels are placed anew this often
@@ -39,20 +31,18 @@ class Plot(Grabbing):
     top_room, right_room, bottom_room, least_left = 12.0, 16.0, 37.0, 43.0
     column_pitch = 50.0
     title_room = 0.0  # no number this near to the top, where the axis title stands
+    still_below = -math.inf  # items under this z seldom change: a picture of them is kept
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.setCacheMode(QGraphicsView.CacheModeFlag.CacheNone)  # pyqtgraph caches backgrounds; ours changes
-        # Whoever changes items asks for a paint. Left to the scene each change is painted twice: items that learn of
-        # a new transform while they are being painted ask for it once more.
+        # Whoever changes what is shown asks for a paint.
         self.setViewportUpdateMode(QGraphicsView.ViewportUpdateMode.NoViewportUpdate)
-        self.box = pg.ViewBox(enableMouse=False, enableMenu=False, defaultPadding=0)
-        self.box.disableAutoRange()
-        self.scene().addItem(self.box)
         self._spans = (Span(0.0, 1.0), Span(0.0, 1.0), Span(0.0, 1.0))
         self._zoom = (0.0, 1.0, 0.0, 1.0)  # shares of the spans: left, right, bottom, top
-        self._ratio = pen_scale(self)
-        self._curves: list[tuple[pg.PlotCurveItem, str, float, tuple[float, ...]]] = []
+        self._items: list[Item] = []
+        self._ground: QImage | None = None  # what lies under all that moves, and what it was painted for
+        self._ground_of: object = None
         self.frame_px = Frame(0, 0, 1, 1, *self._spans)
         self.hurried = False  # something is dragged, here or in another panel
         self._placed_at = -math.inf
@@ -95,54 +85,34 @@ class Plot(Grabbing):
 
     # --- curves --------------------------------------------------------------------------------------------------
 
-    def add_curve(self, color: str, width: float, *, dash: tuple[float, ...] = (), z: float = 0.0) -> pg.PlotCurveItem:
-        """Return a new curve in a colour of the theme; give it data with `setData`."""
-        curve = Curve(connect="finite", antialias=True)
-        curve.setSegmentedLineMode("auto")
-        curve.setZValue(z)
-        self.box.addItem(curve, ignoreBounds=True)
-        self._curves.append((curve, color, width, dash))
-        self._style_curve(*self._curves[-1])
+    def add_curve(
+        self, color: str, width: float, *, dash: tuple[float, ...] = (), z: float = 0.0, level: bool = False
+    ) -> Curve:
+        """Return a new curve in a colour of the theme; give it points with `set_data`."""
+        curve = Curve(color, width, dash, z, level=level)
+        self._items.append(curve)
         return curve
 
-    def add_area(self, z: float) -> QGraphicsPathItem:
-        """Return a new filled area; give it a path with `area_path` and a brush in `restyle`."""
-        area = Area()
-        area.setPen(QPen(Qt.PenStyle.NoPen))
-        area.setZValue(z)
-        self.box.addItem(area, ignoreBounds=True)
+    def add_area(self, color: str, z: float, *, alpha: float = 1.0) -> Area:
+        """Return a new filled area; give it x, low and high with `set_data`."""
+        area = Area(color, alpha, z)
+        self._items.append(area)
         return area
 
-    def _widen(self, ratio: float) -> None:
-        """Set widths for a device with so many pixels per widget pixel: a picture may have more than the screen.
-
-        The pens themselves are changed, because this happens while painting, when `setPen` would ask to paint again.
-        """
-        if ratio == self._ratio or ratio <= 0:
-            return
-        self._ratio = ratio
-        for curve, _, width, _ in self._curves:
-            curve.opts["pen"].setWidthF(width * ratio)
+    def add_cloud(self, z: float) -> Cloud:
+        """Return a new place for an image."""
+        cloud = Cloud(z)
+        self._items.append(cloud)
+        return cloud
 
     @property
-    def pen_ratio(self) -> float:
-        """What the widths of the pens are multiplied by on the device being painted on."""
-        return self._ratio
-
-    def _style_curve(self, curve: pg.PlotCurveItem, color: str, width: float, dash: tuple[float, ...]) -> None:
-        # Cosmetic pens count device pixels, so their width grows with the ratio; dashes are in units of the width.
-        pen = pg.mkPen(getattr(current(), color), width=width * self._ratio)
-        if dash:
-            pen.setDashPattern([length / width for length in dash])
-            pen.setCapStyle(Qt.PenCapStyle.FlatCap)
-        curve.setPen(pen)
+    def items_shown(self) -> list[Item]:
+        """All curves, areas and clouds, in the order they were added."""
+        return list(self._items)
 
     def restyle(self) -> None:
-        """Take colours from the theme and widths from the screen."""
-        self._ratio = pen_scale(self)
+        """Take colours from the theme."""
         self.setBackgroundBrush(QColor(current().panel))
-        for curve in self._curves:
-            self._style_curve(*curve)
         self.viewport().update()
 
     # --- spans and zoom ------------------------------------------------------------------------------------------
@@ -183,8 +153,6 @@ class Plot(Grabbing):
         width = max(self.viewport().width() - room - self.right_room, 10.0)
         self.frame_px = Frame(room, self.top_room, width, height, x, y, query)
         self.x_ticks = ticks(x, column_intervals(width, self.column_pitch))
-        self.box.setGeometry(QRectF(room, self.top_room, width, height))
-        self.box.setRange(xRange=(query.low, query.high), yRange=(y.low, y.high), padding=0)
         self.viewport().update()
 
     def _row_ticks(self, y: Span, height: float) -> tuple[tuple[float, str], ...]:
@@ -195,14 +163,40 @@ class Plot(Grabbing):
     # --- painting ------------------------------------------------------------------------------------------------
 
     def drawBackground(self, painter: QPainter, rect: QRectF) -> None:
-        self._widen(round(abs(painter.deviceTransform().m11()), 3))
         painter.save()
         self._in_pixels(painter)
+        turn = painter.deviceTransform()
+        if self.still_below > -math.inf and painter.paintEngine().type() == QPaintEngine.Type.Raster:
+            painter.drawImage(QPointF(0, 0), self._kept_ground(round(turn.m11(), 3)))
+        else:
+            self._paint_ground(painter)
+        paint_items(painter, self.frame_px, [item for item in self._items if item.z >= self.still_below])
+        painter.restore()
+
+    def _paint_ground(self, painter: QPainter) -> None:
+        """Page, grid, axes, and the items that seldom change."""
         # Exactly the widget: the exposed part of the scene reaches beyond it, and a vector file may not clip.
         painter.fillRect(self.viewport().rect(), self.backgroundBrush())
         self._paint_grid(painter)
         self.paint_under(painter)
-        painter.restore()
+        self.paint_axes(painter)
+        paint_items(painter, self.frame_px, [item for item in self._items if item.z < self.still_below])
+
+    def _kept_ground(self, ratio: float) -> QImage:
+        """The ground as a picture, painted again only when something in it is another."""
+        size = self.viewport().size()
+        versions = tuple((item.version, item.shown) for item in self._items if item.z < self.still_below)
+        key = (size.width(), size.height(), ratio, current().name, self.frame_px, self.x_ticks, self.y_ticks, versions)
+        if self._ground is None or key != self._ground_of:
+            if self._ground is None or self._ground.size() != size * ratio:
+                self._ground = QImage(size * ratio, QImage.Format.Format_RGB32)
+                self._ground.setDevicePixelRatio(ratio)
+            painter = QPainter(self._ground)
+            painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+            self._paint_ground(painter)
+            painter.end()
+            self._ground_of = key
+        return self._ground
 
     def _in_pixels(self, painter: QPainter) -> None:
         """Back to widget pixels, on whatever the view is being drawn: the screen, a picture, an SVG."""
@@ -213,7 +207,6 @@ class Plot(Grabbing):
     def drawForeground(self, painter: QPainter, rect: QRectF) -> None:
         painter.save()
         self._in_pixels(painter)
-        self.paint_axes(painter)
         self.paint_over(painter)
         if self._ring and self.hasFocus():
             frame = self.frame_px
@@ -264,7 +257,7 @@ class Plot(Grabbing):
     # --- Qt ------------------------------------------------------------------------------------------------------
 
     def close(self) -> bool:
-        # pyqtgraph empties its scene here, under items that Python still holds, and crashes; the parent cleans up.
+        # pyqtgraph takes scene and viewport away here, from under what Python still holds; the parent cleans up.
         return QWidget.close(self)
 
     def resizeEvent(self, event: QResizeEvent) -> None:
@@ -290,17 +283,3 @@ def _zoomed(low: float, high: float, share: float, factor: float) -> tuple[float
     start = low + share * (high - low) - share * length
     start = min(max(start, 0.0), 1.0 - length)
     return start, start + length
-
-
-def area_path(x: np.ndarray, low: np.ndarray, high: np.ndarray) -> QPainterPath:
-    """Return the area between two curves; where either is NaN there is a gap."""
-    path = QPainterPath()
-    seen = np.isfinite(low) & np.isfinite(high)
-    edges = np.flatnonzero(np.diff(np.concatenate([[False], seen, [False]]).astype(int)))
-    for first, last in zip(edges[::2], edges[1::2], strict=True):
-        if last - first < 2:
-            continue
-        around = np.concatenate([x[first:last], x[first:last][::-1]])
-        heights = np.concatenate([low[first:last], high[first:last][::-1]])
-        path.addPath(pg.functions.arrayToQPath(around, heights, connect="all"))
-    return path

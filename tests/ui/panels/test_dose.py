@@ -102,7 +102,7 @@ def test_another_response_is_another_curve(panel):
     assert panel.result.curve.response.max() > 1  # a logit
     panel.response.set_current("prob")
     panel.response.changed.emit("prob")
-    probability = panel.plot.rerun.getData()[1]
+    probability = panel.plot.rerun.data[1]
     assert probability.min() >= 0
     assert probability.max() <= 1
 

@@ -54,7 +54,7 @@ def drag(panel, start, *stops):
 
 
 def test_dragging_a_sample_moves_it_and_the_curve_in_one_undo_step(panel, session):
-    before, curve = session.document, panel.plot.curve.getData()[1].copy()
+    before, curve = session.document, panel.plot.curve.data[1].copy()
     index = panel.result.selected
     start = place(panel, f"dot{index}")
     x, y = panel.plot.frame_px.x_at(start.x() + 30), panel.plot.frame_px.y_at(start.y() - 50)
@@ -62,10 +62,10 @@ def test_dragging_a_sample_moves_it_and_the_curve_in_one_undo_step(panel, sessio
     assert session.document.samples.x[index] == pytest.approx(x)
     assert session.document.samples.y[index] == pytest.approx(y)
     assert panel.result.points.y[index] == pytest.approx(y)
-    assert not np.allclose(panel.plot.curve.getData()[1], curve, equal_nan=True)
+    assert not np.allclose(panel.plot.curve.data[1], curve, equal_nan=True)
     session.undo_stack.undo()
     assert session.document == before
-    np.testing.assert_allclose(panel.plot.curve.getData()[1], curve)
+    np.testing.assert_allclose(panel.plot.curve.data[1], curve)
 
 
 def test_two_drags_are_two_undo_steps(panel, session):
@@ -130,7 +130,7 @@ def test_clicking_a_dot_selects_the_sample(panel, session):
 
 def test_a_bandwidth_that_is_refused_keeps_the_last_good_picture_and_offers_a_way_out(panel, session):
     field, h = panel.regression_footer.h, session.document.h
-    curve = panel.plot.curve.getData()[1].copy()
+    curve = panel.plot.curve.data[1].copy()
     field.setFocus()
     field.selectAll()
     QTest.keyClicks(field, "-0.2")
@@ -139,7 +139,7 @@ def test_a_bandwidth_that_is_refused_keeps_the_last_good_picture_and_offers_a_wa
     assert panel.stage.error.isVisible()
     assert field.property("wrong")
     assert session.document.h == h
-    np.testing.assert_array_equal(panel.plot.curve.getData()[1], curve)
+    np.testing.assert_array_equal(panel.plot.curve.data[1], curve)
     panel.stage.error.wayOutRequested.emit()
     assert session.document.h == pytest.approx(panel.result.loo_h)
     assert not panel.stage.error.isVisible()
@@ -154,11 +154,11 @@ def test_one_click_adopts_the_leave_one_out_minimum(panel, session):
 
 
 def test_a_baseline_is_drawn_and_named(panel):
-    assert not panel.plot.baseline.isVisible()
+    assert not panel.plot.baseline.shown
     panel.regression_footer.baseline.set_current("ols")
     panel.regression_footer.baseline.changed.emit("ols")
-    assert panel.plot.baseline.isVisible()
-    x, y = panel.plot.baseline.getData()
+    assert panel.plot.baseline.shown
+    x, y = panel.plot.baseline.data
     np.testing.assert_allclose(np.diff(y, 2), 0, atol=1e-9)  # a straight line
     assert len(x) == len(y)
 
@@ -284,4 +284,4 @@ def test_compact_drops_the_table_and_shortens_captions(panel):
     assert panel.correspondence.isVisible()
     panel.set_compact(True)
     assert not panel.correspondence.isVisible()
-    assert not panel.plot.kernel_line.isVisible()
+    assert not panel.plot.kernel_line.shown

@@ -61,7 +61,7 @@ def test_the_bandwidth_picture_draws_the_leave_one_out_curve_and_names_its_marks
     plot, x = panel.bandwidth_plot, session.document.samples.x
     assert plot.isVisible()
     assert not panel.plot.isVisible()
-    np.testing.assert_array_equal(plot.curve.getData()[1], panel.result.loo.error)
+    np.testing.assert_array_equal(plot.curve.data[1], panel.result.loo.error)
     silverman, scott = (rule_of_thumb(x, "gaussian", rule) for rule in ("silverman", "scott"))
     assert [text for _, text in plot.marks()] == [
         f"minimum at h = {number(panel.result.loo_h)}",
@@ -153,8 +153,8 @@ def test_the_cost_is_measured_when_first_looked_at_and_drawn_with_its_slopes(pan
     assert plot.isVisible()
     assert plot.story is not None
     for line in plot.story.lines:
-        np.testing.assert_allclose(10 ** plot.lines[line.name].getData()[0], line.n)
-        np.testing.assert_allclose(10 ** plot.lines[line.name].getData()[1], line.seconds)
+        np.testing.assert_allclose(10 ** plot.lines[line.name].data[0], line.n)
+        np.testing.assert_allclose(10 ** plot.lines[line.name].data[1], line.seconds)
         places = plot.points_px(line)
         np.testing.assert_allclose(10 ** np.asarray([plot.frame_px.x_at(x) for x, _ in places]), line.n)
     ridge = plot.story.lines[0]
@@ -212,10 +212,10 @@ def test_every_baseline_is_drawn_and_named_with_its_far_end_influence(panel, ses
     session.set_kernel("epanechnikov")
     panel.regression_footer.baseline.set_current("all")
     panel.regression_footer.baseline.changed.emit("all")
-    shown = [item for item in panel.plot.baselines if item.isVisible()]
+    shown = [item for item in panel.plot.baselines if item.shown]
     assert len(shown) == len(panel.result.baselines) == 6
     for item, (_, _, y) in zip(shown, panel.result.baselines, strict=True):
-        np.testing.assert_array_equal(item.getData()[1], y)
+        np.testing.assert_array_equal(item.data[1], y)
     exact = {one.words: one.value for one in influences(session.document.samples.prepared, 0.45, "epanechnikov")}
     assert dict(panel.result.influences) == exact
     assert exact["Epanechnikov fit"] == exact["local linear"] == 0.0
@@ -229,13 +229,13 @@ def test_every_baseline_is_drawn_and_named_with_its_far_end_influence(panel, ses
     names = [run.text for runs, _ in panel.plot.labels.placed for run in runs]
     assert f"least squares line, far end {number(exact['least squares line'])}" in names
     panel.set_baseline("none")
-    assert not any(item.isVisible() for item in panel.plot.baselines)
+    assert not any(item.shown for item in panel.plot.baselines)
 
 
 def test_a_cloud_is_an_image_with_the_samples_near_the_query_as_dots(panel, session):
     session.set_samples(sine(20_000))
     plot, result = panel.plot, panel.result
-    assert plot.cloud.isVisible()
+    assert plot.cloud.shown
     assert plot.cloud.image is not None
     assert int(result.density.counts.sum()) == 20_000
     assert len(result.points.x) < 1_000
@@ -245,7 +245,7 @@ def test_a_cloud_is_an_image_with_the_samples_near_the_query_as_dots(panel, sess
     assert panel.result.density is result.density, "counted once"
     plot.grab()
     session.set_samples(sine(100))
-    assert not plot.cloud.isVisible()
+    assert not plot.cloud.shown
 
 
 def test_in_a_cloud_a_drag_moves_the_sample_under_the_hand_wherever_the_query_is(panel, session):

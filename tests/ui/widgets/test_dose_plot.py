@@ -37,12 +37,12 @@ def drag(plot, *stops):
 def test_three_curves_hold_the_numbers_of_the_result(plot):
     curve = plot.result.curve
     for item, values in ((plot.rerun, curve.response), (plot.direct, curve.direct), (plot.tangent, curve.tangent)):
-        np.testing.assert_array_equal(item.getData()[0], curve.doses)
-        np.testing.assert_array_equal(item.getData()[1], values)
+        np.testing.assert_array_equal(item.data[0], curve.doses)
+        np.testing.assert_array_equal(item.data[1], values)
 
 
 def test_the_rerun_is_the_thickest_line(plot):
-    widths = [item.opts["pen"].widthF() for item in (plot.rerun, plot.direct, plot.tangent)]
+    widths = [item.pen().widthF() for item in (plot.rerun, plot.direct, plot.tangent)]
     assert widths == [2.6, 1.8, 1.8]
 
 
@@ -113,10 +113,10 @@ def test_another_dose_is_amber_with_a_line_and_a_hollow_dot_where_one_was(plot, 
 def test_moving_the_handle_leaves_curves_alone(plot, dose_result):
     from dataclasses import replace
 
-    items = list(plot.box.addedItems)
+    before = [item.version for item in plot.items_shown]
     moved = replace(plot.result, dose=0.5, value=float(10 * np.tanh(0.5)))
     plot.show_result(moved)
-    assert plot.box.addedItems == items
+    assert [item.version for item in plot.items_shown] == before
     assert plot.dose_shown == 0.5
 
 

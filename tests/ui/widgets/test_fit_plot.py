@@ -58,18 +58,18 @@ def test_names_go_to_the_selected_dot_first_and_then_to_the_heaviest():
 
 def test_the_plot_holds_the_numbers_of_the_result(plot, regression_result):
     result = regression_result()
-    x, y = plot.curve.getData()
+    x, y = plot.curve.data
     np.testing.assert_array_equal(x, result.curve_at)
     np.testing.assert_array_equal(y, result.curve_f)
-    assert set(plot.f_line.getData()[1]) == {result.f}
+    assert set(plot.f_line.data[1]) == {result.f}
     np.testing.assert_allclose(plot.place_dots()[:, 0], plot.frame_px.x_px(result.points.x))
 
 
 def test_a_new_result_sets_data_on_the_same_items(plot, regression_result):
-    before = list(plot.box.addedItems)
+    before = plot.items_shown
     plot.show_result(regression_result(seed=1))
-    assert plot.box.addedItems == before
-    np.testing.assert_array_equal(plot.curve.getData()[1], regression_result(seed=1).curve_f)
+    assert plot.items_shown == before
+    np.testing.assert_array_equal(plot.curve.data[1], regression_result(seed=1).curve_f)
 
 
 def test_data_and_band_lie_inside_the_axes(plot, head_result, edited_result):
@@ -81,9 +81,9 @@ def test_data_and_band_lie_inside_the_axes(plot, head_result, edited_result):
 
 
 def test_the_band_is_hidden_where_the_fit_may_leave_it(plot):
-    assert plot.band.isVisible()
+    assert plot.band.shown
     plot.show_result(replace(plot.result, band_holds=False))
-    assert not plot.band.isVisible()
+    assert not plot.band.shown
 
 
 def test_a_fit_without_support_has_a_gap_and_says_why(plot):
@@ -92,7 +92,7 @@ def test_a_fit_without_support_has_a_gap_and_says_why(plot):
     notice = "undefined: no observation has positive weight"
     plot.show_result(replace(plot.result, curve_f=curve, f=float("nan"), f_text="f undefined", notice=notice))
     assert not plot.grab().isNull()
-    assert np.isnan(plot.curve.getData()[1][50:80]).all()
+    assert np.isnan(plot.curve.data[1][50:80]).all()
 
 
 def test_dragging_a_sample_reports_where_the_mouse_is(plot, qtbot):
@@ -171,7 +171,7 @@ def test_dragging_the_query_moves_f_along_its_curve(plot, head_result):
     QTest.mouseMove(view, end)
     assert asked[-1] == pytest.approx(0.75, abs=0.005)
     curve = plot.result
-    assert plot.f_line.getData()[1][0] == pytest.approx(np.interp(asked[-1], curve.curve_at, curve.curve_f))
+    assert plot.f_line.data[1][0] == pytest.approx(np.interp(asked[-1], curve.curve_at, curve.curve_f))
     QTest.mouseRelease(view, Qt.MouseButton.LeftButton, pos=end)
 
 
@@ -257,10 +257,10 @@ def test_no_two_labels_overlap(plot, head_result, edited_result):
 
 
 def test_a_compact_plot_leaves_out_the_kernel(plot):
-    assert plot.kernel_line.isVisible()
+    assert plot.kernel_line.shown
     plot.set_compact(True)
     plot.show_result(plot.result)
-    assert not plot.kernel_line.isVisible()
+    assert not plot.kernel_line.shown
     assert plot.h_ends() == []
 
 
