@@ -86,6 +86,26 @@ class Frame:
         return self.query.low + (px - self.left) / self.width * self.query.length
 
 
+def thinned(x: np.ndarray, y: np.ndarray, tolerance: float = 0.15) -> tuple[np.ndarray, np.ndarray]:
+    """Return a line of finite points in pixels with as few of them, evenly taken, as leave it where it is.
+
+    Parameters
+    ----------
+    x : array, shape (n,)
+        Ascending.
+    tolerance : float
+        How far a point that is left out may lie from the line, in pixels.
+    """
+    n = x.size
+    for every in (n, 32, 16, 8, 4, 2):
+        if every < n or every == n > 2:
+            kept = np.arange(0, n, every)
+            kept = kept if kept[-1] == n - 1 else np.append(kept, n - 1)
+            if np.max(np.abs(np.interp(x, x[kept], y[kept]) - y)) <= tolerance:
+                return x[kept], y[kept]
+    return x, y
+
+
 def tick_step(length: float, most: float) -> float:
     """Return the smallest step of 1, 2, 2.5, 5 x 10^k that cuts `length` into at most `most` intervals."""
     least = length / max(most, 1.0)

@@ -14,6 +14,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from .axes import thinned
+
 MARGIN = 2.0
 BATCH = 12  # places looked at together
 SLACK = 6.0  # a name may be this much nearer to another curve than to its own
@@ -67,6 +69,7 @@ class Obstacles:
         cls, dots: np.ndarray | None = None, lines: Iterable[np.ndarray] = (), boxes: Iterable[Box] = ()
     ) -> Obstacles:
         """Return the obstacles of dots (n, 3) and polylines (k, 2); a NaN point interrupts its line."""
+        lines = [_few_points(line) for line in lines]
         parts = [np.hstack([line[:-1], line[1:]]) for line in lines if len(line) > 1]
         segments = np.concatenate(parts) if parts else np.empty((0, 4))
         segments = segments[np.isfinite(segments).all(axis=1)]
@@ -85,6 +88,13 @@ class Obstacles:
         """Return which boxes keep `margin` from every dot and line, shape (n_boxes,), bool."""
         edges = _edges([box.grown(margin) for box in boxes])
         return ~(_dots_meet(self.dots, edges).any(axis=1) | _lines_meet(self.segments, edges).any(axis=1))
+
+
+def _few_points(line: np.ndarray) -> np.ndarray:
+    """The line with fewer points where those do not matter; each is looked at for every label."""
+    if len(line) < 8 or not np.isfinite(line).all() or np.any(np.diff(line[:, 0]) <= 0):
+        return line
+    return np.stack(thinned(line[:, 0], line[:, 1], 0.3), axis=1)
 
 
 def _edges(boxes: Sequence[Box]) -> np.ndarray:

@@ -12,7 +12,7 @@ from PySide6.QtCore import QLineF, QRectF, Qt
 from PySide6.QtGui import QBrush, QColor, QImage, QPaintEngine, QPainter, QPainterPath, QPainterPathStroker, QPen
 
 from ..theme import current
-from .axes import Frame
+from .axes import Frame, thinned
 
 _VECTOR = (QPaintEngine.Type.SVG, QPaintEngine.Type.Pdf)
 _FAR = 1e5  # pixels: lines to places further off are drawn to there
@@ -88,11 +88,12 @@ class Curve(Item):
         if self._level:
             painter.setRenderHint(QPainter.RenderHint.Antialiasing, False)
         for first, last in _runs(np.isfinite(x) & np.isfinite(y)):
+            across, down = thinned(x[first:last], y[first:last])
             if self.dash:  # only a line in one piece keeps its dashes
-                painter.drawPolyline(pg.functions.arrayToQPolygonF(x[first:last], y[first:last]))
+                painter.drawPolyline(pg.functions.arrayToQPolygonF(across, down))
             else:  # a third of the time of a polyline, whose joints nobody sees
-                ends = np.stack([x[first : last - 1], y[first : last - 1], x[first + 1 : last], y[first + 1 : last]])
-                painter.drawLines([QLineF(*line) for line in ends.T.tolist()])
+                ends = np.stack([across[:-1], down[:-1], across[1:], down[1:]], axis=1)
+                painter.drawLines([QLineF(*line) for line in ends.tolist()])
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
 
 

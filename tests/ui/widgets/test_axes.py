@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ui.widgets.axes import Frame, Span, column_intervals, row_intervals, span, tick_step, ticks
+from ui.widgets.axes import Frame, Span, column_intervals, row_intervals, span, thinned, tick_step, ticks
 from ui.widgets.handles import Handle, hit
 
 lows = st.floats(-1e4, 1e4)
@@ -69,3 +69,21 @@ def test_a_press_inside_a_handle_beats_one_near_another():
 def test_every_handle_can_be_hit_within_twelve_pixels():
     assert hit([Handle("small", 50, 50, 1)], 50 + 11.5, 50) == "small"
     assert hit([Handle("small", 50, 50, 1)], 50 + 13, 50) == ""
+
+
+@pytest.mark.parametrize("wave", [0.0, 1.0, 6.0, 60.0])
+def test_a_thinned_line_lies_where_all_its_points_do(wave):
+    x = np.linspace(50, 590, 401)
+    y = 200 + 0.3 * x + (100 * np.sin(wave * x / 590) if wave else 0)
+    kept_x, kept_y = thinned(x, y)
+    assert np.abs(np.interp(x, kept_x, kept_y) - y).max() <= 0.15
+    assert (kept_x[0], kept_x[-1]) == (x[0], x[-1])
+    assert (len(kept_x) == 2) == (wave == 0)
+    assert len(kept_x) <= (401 if wave == 60 else 101)
+
+
+def test_a_step_is_not_thinned_away():
+    x = np.linspace(0, 500, 401)
+    y = np.where(x > 250, 100.0, 0.0)
+    np.testing.assert_array_equal(thinned(x, y)[1], y)
+    assert len(thinned(x[:1], y[:1])[0]) == 1
