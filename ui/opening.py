@@ -16,6 +16,7 @@ from PySide6.QtCore import QObject, Signal
 import kav
 from kav.arrays import probe
 from kav.errors import KavError
+from kav.model.forecast import size_text
 from kav.model.local import BUNDLED, Place, bundled, cache_folder, cached, look, name_of
 from kav.task import Task
 
@@ -46,7 +47,7 @@ class Question:
 
     def text(self) -> str:
         """Return the question in words."""
-        return f"{self.name} needs {_size(self.n_bytes)} of {_size(self.n_free)} free. Open it?"
+        return f"{self.name} needs {size_text(self.n_bytes)} of {size_text(self.n_free)} free. Open it?"
 
 
 @dataclass(frozen=True)
@@ -231,7 +232,3 @@ def _look(recent: tuple[str, ...], task: Task) -> Places:
 
 def _look_for_gpu(task: Task) -> Gpu:
     return Gpu(*probe())
-
-
-def _size(n_bytes: int) -> str:
-    return f"{n_bytes / 1e9:.1f} GB" if n_bytes >= 1e8 else f"{n_bytes / 1e6:.0f} MB"

@@ -97,13 +97,21 @@ def judged(ids: Sequence[int], most: int = MOST_ROWS) -> Judged:
     return Judged(queries, np.isin(queries, even), np.isin(queries, repeated))
 
 
-def rows_at(trace: Trace, layer: int, queries: Judged) -> np.ndarray:
-    """Return the judged rows of all heads of a layer, edits included, shape (n_heads, n_judged, n_tokens)."""
+def rows_at(trace: Trace, layer: int, queries: Judged, heads: slice | None = None) -> np.ndarray:
+    """Return the judged rows of the heads of a layer, edits included, shape (n_heads, n_judged, n_tokens).
+
+    Parameters
+    ----------
+    heads : slice or None
+        Whole groups of heads that share keys, start and stop given; None = all heads.
+    """
     step, config, edits = trace.layers[layer], trace.model.config, trace.edits_of(layer)
+    first, stop = (0, config.n_heads) if heads is None else (heads.start, heads.stop)
+    q, k = step.q[first:stop, :, :], step.k[config.kv_head(first) : config.kv_head(stop - 1) + 1, :, :]
     if not any(isinstance(edit, (ScaleEdge, *SCORE_EDITS)) for edit in edits):
-        return to_host(chosen_rows(config, step.q, step.k, queries.queries, layer=layer))
+        return to_host(chosen_rows(config, q, k, queries.queries, layer=layer))
     rows = [
-        to_host(pattern(config, step.q[:, at : at + 1, :], step.k, layer=layer, edits=edits, corner=(0, at, 0)))
+        to_host(pattern(config, q[:, at : at + 1, :], k, layer=layer, edits=edits, corner=(first, at, 0)))
         for at in queries.queries.tolist()
     ]
     return np.concatenate(rows, axis=1)

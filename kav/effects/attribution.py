@@ -22,16 +22,20 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from kav.arrays import Array, namespace, to_host
+from kav.arrays import Array, like, namespace, to_host
 from kav.effects.metric import choose_target
 from kav.effects.readout import Readout
 from kav.model.attention import pattern
 from kav.model.config import Norm
-from kav.model.edits import ScaleMlp, needs_whole_prompt
+from kav.model.edits import ScaleHead, ScaleMlp, needs_whole_prompt
 from kav.model.head import mlp_output
 from kav.model.layers import raw_logits, token_rows
-from kav.model.outputs import scale_heads
+from kav.model.outputs import scale_heads, scale_output
+from kav.model.tiles import TiledHead
 from kav.model.trace import Trace
+
+COLUMNS = 256
+"""Columns of a pattern that are held at once where an edit mixes all its rows."""
 
 
 @dataclass(frozen=True)
@@ -173,11 +177,26 @@ def applied_rows(trace: Trace, layer: int, row: int) -> Array:
     The pattern's row with scaled edges; then scaled heads, whose edits act on a pattern as they do on z.
     """
     config, step, edits = trace.model.config, trace.layers[layer], trace.edits_of(layer)
-    if needs_whole_prompt(edits):
-        whole = pattern(config, step.q, step.k, layer=layer, edits=edits)  # (n_heads, n_tokens, n_tokens)
-        return scale_heads(whole, edits)[:, row, :]
+    averaged = {edit.head for edit in edits if isinstance(edit, ScaleHead) and needs_whole_prompt((edit,))}
     rows = pattern(config, step.q[:, row : row + 1, :], step.k, layer=layer, edits=edits, corner=(0, row, 0))
-    return scale_heads(rows, edits, row)[:, 0, :]
+    alone = tuple(edit for edit in edits if getattr(edit, "head", None) not in averaged)
+    rows = scale_heads(rows, alone, row)[:, 0, :]
+    for head in sorted(averaged):
+        rows[head, :] = like(rows, _averaged_row(trace, layer, head, row))
+    return rows
+
+
+def _averaged_row(trace: Trace, layer: int, head: int, row: int) -> np.ndarray:
+    """One row of a head whose edits mix the rows of its pattern, a few columns of it at a time, (n_tokens,)."""
+    tiled, n = TiledHead(trace, layer, head), trace.n_tokens
+    chosen = [edit for edit in trace.edits_of(layer) if isinstance(edit, ScaleHead) and edit.head == head]
+    found = []
+    for start in range(0, n, COLUMNS):
+        cells = tiled.tile(slice(0, n), slice(start, start + COLUMNS))
+        for edit in chosen:
+            cells = scale_output(cells, edit)
+        found.append(np.array(cells[row, :]))  # not a view, which would hold on to all rows
+    return np.concatenate(found)
 
 
 def _sources(trace: Trace, layer: int, readout: Readout) -> np.ndarray:

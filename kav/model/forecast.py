@@ -77,6 +77,11 @@ def forecast_trace(config: Config, n_tokens: int, *, n_bytes: int = 4) -> Foreca
     return Forecast(n_numbers * n_bytes, free_memory())
 
 
+def size_text(n_bytes: int) -> str:
+    """Return a size in words: "0.3 GB", "82 MB"."""
+    return f"{n_bytes / 1e9:.1f} GB" if n_bytes >= 1e8 else f"{n_bytes / 1e6:.0f} MB"
+
+
 def free_memory() -> int | None:
     """Return how many bytes of main memory this process may still take; None if that cannot be told."""
     if sys.platform == "win32":

@@ -6,14 +6,15 @@ from dataclasses import dataclass
 
 from kav.errors import ModelError, PromptError
 from kav.model.config import Config
-from kav.model.forecast import forecast_trace, free_memory
+from kav.model.forecast import forecast_trace, free_memory, size_text
 from kav.model.model import Model
 from kav.model.prompts import check_tokens
+from kav.model.tiles import MOST
 from kav.model.tokenizer import Tokens
 
 SHARE = 0.5  # of the free memory that a run may take
 CELL = 48
-"""Bytes per cell of the one head that is looked at: scores, weights, what is shown of them, and its colours."""
+"""Bytes per cell that is shown of the head that is looked at: position, score, weight, value, and its colours."""
 
 
 @dataclass(frozen=True)
@@ -26,8 +27,8 @@ class Room:
 
 
 def run_bytes(config: Config, n_tokens: int) -> int:
-    """Return what one run and one head's square of weights take: ``n (a + c n)``."""
-    return forecast_trace(config, n_tokens).n_bytes + CELL * n_tokens * n_tokens
+    """Return what one run and what is shown of one head take."""
+    return forecast_trace(config, n_tokens).n_bytes + CELL * min(n_tokens, MOST) ** 2
 
 
 def room(model: Model, *, n_free: int | None = None) -> Room:
@@ -61,9 +62,9 @@ def check_prompt(model: Model, tokens: Tokens) -> None:
     check_tokens(tokens, model.config)
     n, found = len(tokens.ids), room(model)
     if n > found.n_tokens:
-        needed, free = run_bytes(model.config, n) / 1e9, (found.n_free or 0) / 1e9
+        needed, free = size_text(run_bytes(model.config, n)), size_text(found.n_free or 0)
         raise PromptError(
-            f"a prompt must fit in half of the free memory, got {n:,} tokens that need {needed:.1f} of {free:.1f} GB",
+            f"a prompt must fit in half of the free memory, got {n:,} tokens that need {needed} of {free}",
             "cut the prompt",
             found.n_tokens,
         )

@@ -1,9 +1,10 @@
-"""The pattern of one head on a prompt too long to hold it: a small overview, and exact tiles on demand.
+"""The matrix of one head on a prompt too long to hold it: exact tiles on demand, and squares that keep their peaks.
 
-A row of a pattern is ``exp(score - lse)`` with lse the logarithm of the row's total mass. One pass over the head in
-blocks of rows gives every row's lse and, from the same numbers, an overview in which each cell is the largest and the
-mean weight of a square of the pattern. With lse at hand any tile is one small product, exact and in no need of the
-rest of its rows. Nothing of size n_tokens squared is ever held.
+A row of a pattern is ``exp(score - lse)`` with lse the logarithm of the row's total mass. With lse at hand any tile is
+one small product, exact and in no need of the rest of its rows; a row's lse is computed when the row is first asked
+for, and kept. A part of the matrix that has more cells than a screen has pixels is gone through in blocks and cut into
+squares, each shown by one real cell of it: the one farthest from zero, so that one sharp peak stays visible. Nothing
+of size n_tokens squared is ever held.
 
 References
 ----------
@@ -12,8 +13,8 @@ Milakov and Gimelshein 2018, "Online normalizer calculation for softmax"; Dao et
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from functools import cached_property
+from collections.abc import Callable
+from dataclasses import dataclass, field
 
 import numpy as np
 from array_api_compat import is_numpy_array
@@ -25,32 +26,65 @@ from kav.model.trace import Trace
 from kav.task import Task
 from kav.threads import each
 
-OVERVIEW = 512
-"""Most rows and columns of an overview."""
+MOST = 512
+"""Most rows and columns of a matrix that are told apart at once: about the pixels it is drawn with."""
 
-BLOCK_CELLS = 1 << 20
-"""Most cells of the pattern that are held at once by one thread."""
+BLOCK_CELLS = 1 << 18
+"""Cells of the matrix that one thread holds at once, if one row of squares has no more: few enough for the cache."""
+
+BLOCKS_AT_ONCE = 16
+"""Blocks between two reports."""
+
+Range = tuple[int, int]
+Read = Callable[[np.ndarray, np.ndarray, Range, Range], np.ndarray]
+"""``read(scores, weights, rows, columns)`` -> the values of a block; masked scores are -inf."""
 
 
 @dataclass(frozen=True)
-class Overview:
-    """A pattern in squares of `size` x `size` cells, those at the lower and right edge cut.
+class Part:
+    """A part of a matrix: half-open ranges of its rows (queries) and columns (keys)."""
+
+    rows: Range
+    columns: Range
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """How many rows and columns it has."""
+        return self.rows[1] - self.rows[0], self.columns[1] - self.columns[0]
+
+
+@dataclass(frozen=True)
+class Squares:
+    """A part of a matrix in squares of `size` x `size` cells, those at the lower and right edge cut.
+
+    Every square is shown by one of its cells, the visible one whose value is farthest from zero.
 
     Parameters
     ----------
-    largest, mean : array, shape (n, n)
-        Of the weights in each square; masked cells weigh 0.
+    part : Part
     size : int
+        1 = every cell is shown.
+    rows, columns : array of int, shape (n_rows, n_columns)
+        Position of the cell that is shown.
+    values, scores, weights : array, same shape
+        Of that cell; 0, -inf and 0 where nothing is visible.
+    visible : array of bool, same shape
+        Whether any cell of the square is visible.
     """
 
-    largest: np.ndarray
-    mean: np.ndarray
+    part: Part
     size: int
+    rows: np.ndarray
+    columns: np.ndarray
+    values: np.ndarray
+    scores: np.ndarray
+    weights: np.ndarray
+    visible: np.ndarray
 
 
 @dataclass(frozen=True, eq=False)
 class TiledHead:
-    """One head of one run; its overview and row sums are computed when first asked for, once.
+    """One head of one run; the sums of its rows are computed when first asked for, once.
 
     Parameters
     ----------
@@ -66,38 +100,62 @@ class TiledHead:
     trace: Trace
     layer: int
     head: int
+    _lse: np.ndarray = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         """Refuse a head that does not exist."""
         self.trace.check_head(self.layer, self.head)
+        object.__setattr__(self, "_lse", np.full(self.trace.n_tokens, np.nan))
 
-    def overview(self, task: Task | None = None) -> Overview:
-        """Return the overview; `task` is told as rows are done, and may cancel."""
-        return self._pass(task)[1]
-
-    @cached_property
-    def lse(self) -> np.ndarray:
-        """Logarithm of every row's mass, float64, shape (n_tokens,); -inf for a row without a visible key."""
-        return self._pass(None)[0]
-
-    def tile(self, rows: slice, columns: slice) -> np.ndarray:
-        """Return exact weights, ``exp(q_i . k_j scale - lse_i)`` with the layer's edits; 0 where masked.
+    def block(self, rows: Range, columns: Range) -> tuple[np.ndarray, np.ndarray]:
+        """Return masked scores and exact weights, ``exp(q_i . k_j scale - lse_i)`` with the layer's edits.
 
         Parameters
         ----------
-        rows, columns : slice
-            Ranges of positions, step 1.
+        rows, columns : tuple of int
+            Half-open ranges of positions.
 
         Returns
         -------
-        ndarray, shape (n_rows, n_columns)
+        scores, weights : ndarray, shape (n_rows, n_columns)
+            -inf and 0 where masked.
         """
-        first, stop = _range(rows, self.trace.n_tokens)
-        lse = self.lse[first:stop] if "lse" in vars(self) else None
-        return _tile(self, (first, stop), _range(columns, self.trace.n_tokens), lse)
+        lse = self._lse[rows[0] : rows[1]]
+        if np.isnan(lse).any():
+            return self._first_block(rows, columns)
+        scores = self.scores(rows, columns)
+        mass = like(scores, np.where(lse > -np.inf, lse, 0.0))
+        return self._edited(scores, namespace(scores).exp(scores - mass[None, :, None]), (rows[0], columns[0]))
 
-    def scores(self, rows: tuple[int, int], columns: tuple[int, int]) -> Array:
-        """Return masked scores of a block on the device, (1, n_rows, n_columns)."""
+    def _first_block(self, rows: Range, columns: Range) -> tuple[np.ndarray, np.ndarray]:
+        """`block` by way of whole rows, whose lse is kept."""
+        n_seen = min(self.trace.n_tokens, rows[1]) if self.trace.model.config.causal else self.trace.n_tokens
+        scores = self.scores(rows, (0, n_seen))
+        xp, (mass, total) = namespace(scores), smoother.masses(scores)
+        lse = xp.log(total[..., 0]) + xp.max(scores, axis=-1)
+        self._lse[rows[0] : rows[1]] = to_host(lse)[0, :]
+        inside = slice(min(columns[0], n_seen), min(columns[1], n_seen))
+        found = self._edited(scores[..., inside], mass[..., inside] / total, (rows[0], columns[0]))
+        missing = columns[1] - max(columns[0], n_seen)
+        if missing <= 0:
+            return found
+        unseen = [np.full((rows[1] - rows[0], missing), fill, found[0].dtype) for fill in (-np.inf, 0.0)]
+        return np.hstack([found[0], unseen[0]]), np.hstack([found[1], unseen[1]])
+
+    def _edited(self, scores: Array, weights: Array, corner: Range) -> tuple[np.ndarray, np.ndarray]:
+        """Scores and weights of a block on the host, with scaled edges."""
+        attention.scale_edges(weights, self.trace.edits_of(self.layer), (self.head, *corner))
+        return to_host(scores)[0, :, :], to_host(weights)[0, :, :]
+
+    def tile(self, rows: slice, columns: slice) -> np.ndarray:
+        """Return exact weights of a range of queries and of keys, step 1, shape (n_rows, n_columns)."""
+        (first, stop), across = _range(rows, self.trace.n_tokens), _range(columns, self.trace.n_tokens)
+        size = max(1, BLOCK_CELLS // self.trace.n_tokens)
+        blocks = [(start, min(start + size, stop)) for start in range(first, max(stop, first + 1), size)]
+        return np.concatenate([self.block(block, across)[1] for block in blocks])
+
+    def scores(self, rows: Range, columns: Range, *, masked: bool = True) -> Array:
+        """Return scores of a block on the device, (1, n_rows, n_columns); masked cells are -inf if `masked`."""
         step, config = self.trace.layers[self.layer], self.trace.model.config
         group = config.kv_head(self.head)
         return attention.log_kernel(
@@ -106,106 +164,87 @@ class TiledHead:
             step.k[group : group + 1, columns[0] : columns[1], :],
             layer=self.layer,
             edits=self.trace.edits_of(self.layer),
+            masked=masked,
             corner=(self.head, rows[0], columns[0]),
         )
 
-    def weights(self, scores: Array, lse: Array, corner: tuple[int, int]) -> Array:
-        """Return ``exp(scores - lse)`` of a block, scaled edges included, (1, n_rows, n_columns)."""
-        xp = namespace(scores)
-        out = xp.exp(scores - xp.where(lse > -xp.inf, lse, xp.zeros_like(lse))[..., None])
-        attention.scale_edges(out, self.trace.edits_of(self.layer), (self.head, *corner))
-        return out
+    def squares(
+        self, part: Part, size: int, read: Read, *, masked: bool = True, signed: bool = False, task: Task | None = None
+    ) -> Squares:
+        """Return a part of the head's matrix in squares, what `read` makes of its scores and weights.
 
-    def _pass(self, task: Task | None) -> tuple[np.ndarray, Overview]:
-        if "passed" not in vars(self):
-            passed = _one_pass(self, task)
-            vars(self)["passed"] = passed
-            vars(self)["lse"] = passed[0]
-        found: tuple[np.ndarray, Overview] = vars(self)["passed"]
-        return found
+        Parameters
+        ----------
+        part : Part
+        size : int
+            Cells of a square along one side.
+        read : callable
+        masked : bool
+            False shows masked cells as well: their scores, and weights of 0.
+        signed : bool
+            Whether values may be below zero: then the cell farthest from zero is shown, else the largest.
+        task : Task or None
+            Told as rows are done, and may cancel.
+        """
+        height = size * max(1, BLOCK_CELLS // max(1, size * part.shape[1]))
+        starts = range(part.rows[0], part.rows[1], height)
+        shared = is_numpy_array(self.trace.layers[self.layer].q)
 
+        def band(start: int) -> tuple[np.ndarray, ...]:
+            rows = (start, min(start + height, part.rows[1]))
+            return _band(self, rows, part.columns, size, read, masked=masked, signed=signed)
 
-def tile(trace: Trace, layer: int, head: int, rows: slice, columns: slice) -> np.ndarray:
-    """Return an exact tile of one head's pattern without a pass over the head: the sums of its own rows suffice.
-
-    Parameters
-    ----------
-    rows, columns : slice
-        Ranges of positions, step 1.
-
-    Returns
-    -------
-    ndarray, shape (n_rows, n_columns)
-
-    Raises
-    ------
-    KavError
-        If the model has no such head.
-    """
-    return TiledHead(trace, layer, head).tile(rows, columns)
+        found: list[tuple[np.ndarray, ...]] = []
+        for at in range(0, len(starts), BLOCKS_AT_ONCE):
+            found += each(band, starts[at : at + BLOCKS_AT_ONCE], shared=shared)
+            if task is not None:
+                task.report(len(found) / len(starts))
+        return Squares(part, size, *(np.concatenate(arrays) for arrays in zip(*found, strict=True)))
 
 
-def _range(chosen: slice, n: int) -> tuple[int, int]:
+def _range(chosen: slice, n: int) -> Range:
     start, stop, _ = chosen.indices(n)
     return start, max(start, stop)
 
 
-def _tile(head: TiledHead, rows: tuple[int, int], columns: tuple[int, int], lse: np.ndarray | None) -> np.ndarray:
-    """A tile in blocks of rows; without `lse` each block sums its rows over all keys first."""
-    n = head.trace.n_tokens
-    n_seen = min(n, rows[1]) if head.trace.model.config.causal else n
-    size = max(1, BLOCK_CELLS // max(1, n_seen if lse is None else columns[1] - columns[0]))
-    parts = []
-    for start in range(rows[0], max(rows[1], rows[0] + 1), size):
-        block = (start, min(start + size, rows[1]))
-        scores = head.scores(block, columns if lse is not None else (0, n_seen))
-        if lse is None:
-            mass, scores = smoother.log_mass(scores), _columns(head, scores, block, columns, n_seen)
-        else:
-            mass = like(scores, lse[block[0] - rows[0] : block[1] - rows[0]])[None, :]
-        parts.append(to_host(head.weights(scores, mass, (block[0], columns[0])))[0, :, :])
-    return np.concatenate(parts, axis=0)
+def _band(
+    head: TiledHead, rows: Range, columns: Range, size: int, read: Read, *, masked: bool, signed: bool
+) -> tuple[np.ndarray, ...]:
+    """A few rows of squares: which cells are shown, their values, scores and weights, and whether they are visible."""
+    first, stop = columns
+    if masked and head.trace.model.config.causal:  # squares beyond the last visible key have nothing to show
+        stop = min(stop, first + size * -(-max(0, rows[1] - first) // size))
+    scores, weights = head.block(rows, (first, stop))
+    if not masked:
+        scores = to_host(head.scores(rows, columns, masked=False))[0, :, :]
+    values = read(scores, weights, rows, (first, stop))
+    row, column = _peaks(np.where(scores > -np.inf, np.abs(values) if signed else values, -np.inf), size)
+    seen = scores[row, column]
+    shown = (np.where(seen > -np.inf, values[row, column], 0.0), seen, weights[row, column], seen > -np.inf)
+    shape = (row.shape[0], -(-(columns[1] - first) // size))
+    corners = np.broadcast_arrays(size * np.arange(shape[0])[:, None], size * np.arange(shape[1]))
+    empty = (
+        *corners,
+        *(np.full(shape, fill, cells.dtype) for fill, cells in zip((0, -np.inf, 0, 0), shown, strict=True)),
+    )
+    whole = [np.array(cells) for cells in empty]
+    for cells, found in zip(whole, (row, column, *shown), strict=True):
+        cells[:, : row.shape[1]] = found
+    return whole[0] + rows[0], whole[1] + first, *whole[2:]
 
 
-def _columns(head: TiledHead, scores: Array, rows: tuple[int, int], columns: tuple[int, int], n_seen: int) -> Array:
-    """The columns of a tile out of scores that reach from key 0 to n_seen."""
-    return scores[..., columns[0] : columns[1]] if columns[1] <= n_seen else head.scores(rows, columns)
+def _peaks(sizes: np.ndarray, size: int) -> tuple[np.ndarray, np.ndarray]:
+    """Row and column of the largest cell of each square, the first cell where all are -inf, (n_down, n_across) each.
 
-
-def _one_pass(head: TiledHead, task: Task | None) -> tuple[np.ndarray, Overview]:
-    """Row sums and overview, a row of squares at a time."""
-    n, config = head.trace.n_tokens, head.trace.model.config
-    size = -(-n // OVERVIEW)
-    n_squares = -(-n // size)
-    shared = is_numpy_array(head.trace.layers[head.layer].q)
-    found = []
-    for at in range(0, n_squares, 16):
-        bands = range(at, min(at + 16, n_squares))
-        found += each(lambda band: _band(head, band * size, min(n, (band + 1) * size), size), bands, shared=shared)
-        if task is not None:
-            task.report(((at + len(bands)) / n_squares) ** (2 if config.causal else 1))  # later rows are longer
-    largest, mean = np.zeros((n_squares, n_squares), np.float32), np.zeros((n_squares, n_squares), np.float32)
-    widths = np.minimum(size, n - size * np.arange(n_squares))  # cells per square along one axis
-    for row, (_, top, total) in enumerate(found):
-        largest[row, : len(top)] = top
-        mean[row, : len(total)] = total / (widths[row] * widths[: len(total)])
-    return np.concatenate([lse for lse, _, _ in found]), Overview(largest, mean, size)
-
-
-def _band(head: TiledHead, start: int, stop: int, size: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Rows start to stop: their lse, and the largest and the summed weight of each of their squares."""
-    n = head.trace.n_tokens
-    n_seen = stop if head.trace.model.config.causal else n
-    step = max(1, BLOCK_CELLS // n_seen)
-    sums, top, total = [], np.zeros(n_seen, np.float32), np.zeros(n_seen, np.float32)
-    for at in range(start, stop, step):
-        rows = (at, min(at + step, stop))
-        scores = head.scores(rows, (0, n_seen))
-        xp = namespace(scores)
-        lse = smoother.log_mass(scores)
-        weights = head.weights(scores, lse, (at, 0))[0, :, :]
-        sums.append(to_host(lse)[0, :].astype(np.float64))
-        here = to_host(xp.max(weights, axis=0))
-        top, total = here if at == start else np.maximum(top, here), total + to_host(xp.sum(weights, axis=0))
-    edges = np.arange(0, n_seen, size)
-    return np.concatenate(sums), np.maximum.reduceat(top, edges), np.add.reduceat(total, edges)
+    The largest of each column of a square is found first, row by row of it, which is fast; then the row, in the
+    columns that won.
+    """
+    n_down, n_across = (-(-n // size) for n in sizes.shape)
+    missing = (n_down * size - sizes.shape[0], n_across * size - sizes.shape[1])
+    if any(missing):
+        sizes = np.pad(sizes, ((0, missing[0]), (0, missing[1])), constant_values=-np.inf)
+    stacked = sizes.reshape(n_down, size, n_across * size)
+    column = stacked.max(axis=1).reshape(n_down, n_across, size).argmax(axis=-1)
+    column += size * np.arange(n_across)
+    won = stacked[np.arange(n_down)[:, None, None], np.arange(size), column[..., None]]  # (n_down, n_across, size)
+    return won.argmax(axis=-1) + size * np.arange(n_down)[:, None], column

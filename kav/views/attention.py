@@ -8,12 +8,16 @@ from typing import Any
 
 import numpy as np
 
+from kav.model.tiles import Part, Squares
 from kav.task import Task
 from kav.views.formulas import FormulaRow, shape
 from kav.views.recover import on_any_device
 from kav.views.scene import RegressionScene, Scene, as_head, resolve
 from kav.views.scripts import head_setup, regression_setup
 from kav.views.words import Label, Piece, Reading, number, share, signed
+
+MOST_WRITTEN = 1024
+"""Tokens up to which "Copy as Python" takes the whole matrix."""
 
 
 @dataclass(frozen=True)
@@ -24,6 +28,7 @@ class Spec:
     weighting: str = "weight"  # "weight", "message" (weight x |message|), "logits" (weight x message, signed)
     shading: str = "linear"  # "linear", "log", "rank"
     stage: str = "pattern"  # "scores", "masked", "pattern"
+    part: Part | None = None  # head scene: the part of a long prompt's matrix that is looked at; None = all of it
 
 
 @dataclass(frozen=True)
@@ -49,8 +54,20 @@ class KernelShape:
 
 
 @dataclass(frozen=True)
+class Cell:
+    """The selected cell: its score (-inf = masked), its weight, and the weights of the row's other keys together."""
+
+    score: float
+    weight: float
+    others: float
+
+
+@dataclass(frozen=True)
 class Result:
-    """The matrix: rows are queries, columns keys. Excluded cells have visible False and are hatched, never zero."""
+    """The matrix: rows are queries, columns keys. Excluded cells have visible False and are hatched, never zero.
+
+    A long prompt's matrix is cut into squares (`squares`); every array then holds one real cell of each square.
+    """
 
     kind: str  # "head" or "regression"
     reading: Reading
@@ -65,6 +82,8 @@ class Result:
     weights: np.ndarray  # (n_queries, n_keys) for hover
     query: int  # selected row
     key: int  # selected column
+    cell: Cell
+    squares: Squares | None = None  # head scene: which cells the arrays hold; None = all
     thumbs: tuple[tuple[Thumb, ...], ...] = ()  # [layer][head]
     layer: int = 0
     head: int = 0
@@ -77,8 +96,22 @@ class Result:
     sample_of_key: np.ndarray | None = None  # regression scene: index of the sample of each column
     unit: str = ""  # of values: "", "logits", ...
     thumbs_of: object = None  # the run that `thumbs` belong to: the same run -> they are reused
+    tiled: object = None  # the head with what is known of its row sums: the same head -> they are reused
     scaling: str = "/ √d_head"  # head scene: what q · k goes through to become a score
     d_head: int = 0  # head scene: size for the formula card
+
+    @property
+    def n_pooled(self) -> int:
+        """How many cells a square has along one side; 1 = every cell is shown."""
+        return 1 if self.squares is None else self.squares.size
+
+    def place(self, query: int, key: int) -> tuple[int, int] | None:
+        """Return where a cell (or the square that it is in) stands in the arrays, None if it is not in them."""
+        (row, column), size = (query, key), self.n_pooled
+        if self.squares is not None:
+            row, column = row - self.squares.part.rows[0], column - self.squares.part.columns[0]
+        inside = 0 <= row // size < self.shade.shape[0] and 0 <= column // size < self.shade.shape[1]
+        return (row // size, column // size) if inside else None
 
 
 def compute(spec: Spec, task: Task, last: Result | None = None) -> Result:
@@ -94,15 +127,34 @@ def compute(spec: Spec, task: Task, last: Result | None = None) -> Result:
 
 
 def table(result: Result) -> dict[str, Any]:
-    """Return the matrix cell by cell for export: score, weight, and what is shown."""
-    return {
-        "axes": ("query", "key"),
-        "query": tuple(str(label) for label in result.query_labels),
-        "key": tuple(str(label) for label in result.key_labels),
+    """Return the matrix cell by cell for export: score, weight, and what is shown.
+
+    Of a long prompt these are the cells that are drawn, one of each square, with the number of cells they stand for.
+    """
+    values = {
         "score": result.scores,
         "weight": result.weights,
         "value": result.values,
         "visible": result.visible,
+    }
+    squares = result.squares
+    if squares is not None and squares.size > 1:
+        of = np.full(result.shade.size, squares.size**2)
+        names = [str(label) for label in result.query_labels]
+        return {
+            "query": tuple(names[i] for i in squares.rows.ravel().tolist()),
+            "key": tuple(names[j] for j in squares.columns.ravel().tolist()),
+            **{name: array.ravel() for name, array in values.items()},
+            "farthest_from_zero_of_cells": of,
+            "unit": result.unit,
+        }
+    everything = (None, None)
+    rows, columns = (everything, everything) if squares is None else (squares.part.rows, squares.part.columns)
+    return {
+        "axes": ("query", "key"),
+        "query": tuple(str(label) for label in result.query_labels[slice(*rows)]),
+        "key": tuple(str(label) for label in result.key_labels[slice(*columns)]),
+        **values,
         "unit": result.unit,
     }
 
@@ -112,38 +164,39 @@ def python(spec: Spec) -> str:
     if isinstance(spec.scene, RegressionScene):
         return regression_setup(spec.scene) + _REGRESSION_SCRIPT
     scene = as_head(spec.scene)
-    return head_setup(scene, resolve(scene)) + _HEAD_SCRIPTS[spec.weighting if spec.stage == "pattern" else "scores"]
+    setup, n = head_setup(scene, resolve(scene)), scene.trace.n_tokens
+    rows = "slice(0, len(tokens))" if n <= MOST_WRITTEN else "slice(query, query + 1)  # all rows would be very many"
+    script = _HEAD_SCRIPTS[spec.weighting if spec.stage == "pattern" else "scores"]
+    return f"{setup}rows = {rows}\n{script}{_PRINT}"
 
 
 _PRINT = """
-best = int(weights[query].argmax())
-print(f"head {layer}.{head} at token {query} looks at token {best} ({weights[query, best]:.3f})")
+row = weights[query - rows.start]
+print(f"head {layer}.{head} at token {query} looks at token {row.argmax()} ({row.max():.3f})")
 """
 
 _HEAD_SCRIPTS = {
     "weight": """
-scores = trace.scores(layer, head)  # q . k, scaled as the model does; -inf where masked
-weights = trace.pattern(layer, head)
+scores = trace.scores(layer, head, rows)  # q . k, scaled as the model does; -inf where masked
+weights = trace.pattern(layer, head, rows)
 values = weights
-"""
-    + _PRINT,
+""",
     "message": """
-weights = trace.pattern(layer, head)
+weights = trace.pattern(layer, head, rows)
 from kav.views.head.messages import message_norms  # |v_j @ W_O|, through a norm after attention if there is one
 
-values = weights * message_norms(trace, layer, head, queries=slice(0, len(tokens.ids)))
-"""
-    + _PRINT,
+norms, scale = message_norms(trace, layer, head, queries=rows)
+values = weights * norms / scale[:, None]
+""",
     "logits": """
-weights = trace.pattern(layer, head)
-values = np.stack([kav.attribution(trace, i, target, foil).sources[layer, head] for i in range(len(tokens))])
-"""
-    + _PRINT,
+weights = trace.pattern(layer, head, rows)
+sources = [kav.attribution(trace, i, target, foil).sources[layer, head] for i in range(rows.start, rows.stop)]
+values = np.stack(sources)
+""",
     "scores": """
-values = trace.scores(layer, head)  # q . k, scaled as the model does; -inf where masked
-weights = trace.pattern(layer, head)
-"""
-    + _PRINT,
+values = trace.scores(layer, head, rows)  # q . k, scaled as the model does; -inf where masked
+weights = trace.pattern(layer, head, rows)
+""",
 }
 
 _REGRESSION_SCRIPT = """
@@ -156,15 +209,13 @@ print(f"degrees of freedom, trace(S) = {np.trace(S):.3f}; largest weight at the 
 
 def formula(result: Result) -> tuple[FormulaRow, ...]:
     """Return the rows of the formula card, with the numbers of the selected cell."""
-    n_queries, n_keys = result.weights.shape
-    cell = (result.query, result.key)
+    n_queries, n_keys, cell = len(result.query_labels), len(result.key_labels), result.cell
     if result.kind != "head":
         return (
             FormulaRow((Piece("S", strong=True), Piece(" = K((x − xᵢ)/h) / Σ K")), shape(n_queries, n_keys)),
             FormulaRow((Piece("f = S y   ", strong=True), Piece("rows sum to 1", "muted")), shape(n_keys)),
-            FormulaRow((Piece("at the selected cell"),), value=share(float(result.weights[cell])), rule_above=True),
+            FormulaRow((Piece("at the selected cell"),), value=share(cell.weight), rule_above=True),
         )
-    score = float(result.scores[cell])
     return (
         FormulaRow(
             (
@@ -181,12 +232,9 @@ def formula(result: Result) -> tuple[FormulaRow, ...]:
         FormulaRow((Piece("pattern", strong=True), Piece(" = exp(scores) / Σ exp(scores)   rows sum to 1"))),
         FormulaRow(
             (Piece("score of ", mark="key"), Piece(str(result.key_labels[result.key]), strong=True)),
-            value=signed(score) if np.isfinite(score) else "masked",
+            value=signed(cell.score) if np.isfinite(cell.score) else "masked",
             rule_above=True,
         ),
-        FormulaRow((Piece("its weight"),), value=share(float(result.weights[cell]))),
-        FormulaRow(
-            (Piece("the row's other weights together"),),
-            value=number(float(result.weights[result.query].sum() - result.weights[cell])),
-        ),
+        FormulaRow((Piece("its weight"),), value=share(cell.weight)),
+        FormulaRow((Piece("the row's other weights together"),), value=number(cell.others)),
     )

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 
 from kav.model.model import Model
+from kav.model.tokenizer import Tokens
 from kav.model.trace import Trace
 from kav.views.scene import Focus, HeadScene
 from kav.views.words import Label
@@ -59,14 +61,23 @@ def _softmax(logits: np.ndarray) -> np.ndarray:
 
 def token_label(trace: Trace, position: int) -> Label:
     """Return the label of one token of the prompt."""
-    tokens = trace.tokens
+    return _label(trace.tokens, position)
+
+
+def _label(tokens: Tokens, position: int) -> Label:
     joined = bool(tokens.joined) and tokens.joined[position]
     return Label(tokens.labels[position], position, joined, tokens.exact[position] if tokens.exact else "")
 
 
 def token_labels(trace: Trace) -> tuple[Label, ...]:
     """Return the labels of all tokens of the prompt."""
-    return tuple(token_label(trace, position) for position in range(trace.n_tokens))
+    return _labels(trace.tokens)
+
+
+@lru_cache(maxsize=4)
+def _labels(tokens: Tokens) -> tuple[Label, ...]:
+    """Made once for all panels: those of a long prompt take a while."""
+    return tuple(_label(tokens, position) for position in range(len(tokens.ids)))
 
 
 def vocabulary_label(model: Model, token: int) -> Label:

@@ -29,7 +29,7 @@ def shade(values: np.ndarray, visible: np.ndarray, *, shading: str, top: float) 
     visible : array of bool, same shape
     shading : str
         "linear": value / top. "log": the last `DECADES` powers of ten below top. "rank": place in the row's order of
-        size, the largest at 1, equal sizes at the same place.
+        size, the largest at 1, equal sizes at the same place; in squares of a long prompt's matrix, among the squares.
     top : float
         `level`.
 

@@ -9,7 +9,9 @@ from PySide6.QtCore import QEvent, QObject, QRect, Qt
 from PySide6.QtGui import QAction, QActionGroup
 from PySide6.QtWidgets import QHBoxLayout
 
+from kav.model.tiles import MOST, Part
 from kav.views import attention
+from kav.views.scene import HeadScene, Scene
 from kav.views.words import Label, Piece, number, share, signed
 
 from ..panel import Panel
@@ -18,6 +20,7 @@ from ..widgets.gallery import Gallery
 from ..widgets.inspector import Inspector
 from ..widgets.matrix import MatrixView
 from ..widgets.matrix_layout import MatrixData
+from ..widgets.matrix_zoom import STEP
 from ..widgets.mosaic import Mosaic
 from ..widgets.segmented import Segmented
 
@@ -63,6 +66,7 @@ class AttentionPanel(Panel):
         self.matrix.cellActivated.connect(self._on_matrix_cell_activated)
         self.matrix.cursorMoved.connect(self._on_matrix_cell_activated)
         self.matrix.cellHovered.connect(self._on_matrix_cell_hovered)
+        self.matrix.partChanged.connect(self.request)
         self.session.modelChanged.connect(self._on_session_model_changed)
         self.mosaic.headRequested.connect(self.session.select_head)
         self.gallery.kernelRequested.connect(self.session.set_kernel)
@@ -95,8 +99,30 @@ class AttentionPanel(Panel):
             action.setObjectName(f"attention.stage.{key}")
             self.stages.addAction(action)
             self.matrix.addAction(action)
+        self.matrix.addActions(self._zooms())
         self.matrix.setContextMenuPolicy(Qt.ContextMenuPolicy.ActionsContextMenu)
         self.stages.triggered.connect(self._on_stages_triggered)
+
+    def _zooms(self) -> list[QAction]:
+        """Zooming, for the context menu; the matrix knows the keys itself."""
+        line = QAction(self, separator=True)
+        found = [line]
+        for key, text, slot in (
+            ("in", "Zoom in\t+", self._on_zoom_in_triggered),
+            ("out", "Zoom out\t−", self._on_zoom_out_triggered),
+            ("all", "Show the whole matrix\t0", self.matrix.show_all),
+        ):
+            action = QAction(text, self)
+            action.setObjectName(f"attention.zoom.{key}")
+            action.triggered.connect(slot)
+            found.append(action)
+        return found
+
+    def _on_zoom_in_triggered(self) -> None:
+        self.matrix.zoom(STEP)
+
+    def _on_zoom_out_triggered(self) -> None:
+        self.matrix.zoom(1 / STEP)
 
     # --- the three methods of a panel ----------------------------------------------------------------------------
 
@@ -110,10 +136,15 @@ class AttentionPanel(Panel):
         weighting = self.weighting.current()
         if weighting not in dict(WEIGHTINGS[self._options()]):
             weighting = "weight"
-        return attention.Spec(scene, weighting, self.shading.current(), self._stage)
+        return attention.Spec(scene, weighting, self.shading.current(), self._stage, self._part(scene))
+
+    def _part(self, scene: Scene) -> Part | None:
+        """The part of a long prompt's matrix that is looked at; a shorter one is computed whole."""
+        long = isinstance(scene, HeadScene) and scene.trace.n_tokens > MOST
+        return self.matrix.part if long else None
 
     def draw(self, result: attention.Result) -> None:
-        head = result.kind == "head"
+        head, squares = result.kind == "head", result.squares
         self.matrix.set_data(
             MatrixData(
                 result.shade,
@@ -127,6 +158,10 @@ class AttentionPanel(Panel):
                 column=result.key,
                 row_title=Piece("query ↓" if head else "query x ↓", "query"),
                 column_title=Piece("key →" if head else "key x →", "key"),
+                size=result.n_pooled,
+                corner=(0, 0) if squares is None else (squares.part.rows[0], squares.part.columns[0]),
+                shape=(len(result.query_labels), len(result.key_labels)),
+                cells=None if squares is None else (squares.rows, squares.columns),
             )
         )
         if head:
@@ -206,11 +241,12 @@ class AttentionPanel(Panel):
             self.session.select(key=column)
         else:
             # Another query asks another question: what it predicts is again the obvious target.
-            key = column if result.visible[row, column] else None
+            place = result.place(row, column)
+            key = column if place is None or result.visible[place] else None
             self.session.select(query=row, key=key, target=None, foil=None)
 
     def _on_matrix_cell_hovered(self, row: int, column: int) -> None:
-        if row < 0 or self.result is None:
+        if row < 0 or self.result is None or self.result.place(row, column) is None:
             self.inspector.dismiss()
             return
         place = self.matrix.cell_rect(row, column).toAlignedRect()
@@ -220,7 +256,8 @@ class AttentionPanel(Panel):
 
 def cell_rows(result: attention.Result, row: int, column: int) -> tuple[tuple[str, str, str], ...]:
     """Return what the inspector says about a cell: query, key, score, weight, and the value that is shown."""
-    score, weight = float(result.scores[row, column]), float(result.weights[row, column])
+    place = result.place(row, column)
+    score, weight = float(result.scores[place]), float(result.weights[place])
     masked = math.isinf(score) and score < 0
     rows = [
         ("query", _exact(result.query_labels[row]), ""),
@@ -228,9 +265,12 @@ def cell_rows(result: attention.Result, row: int, column: int) -> tuple[tuple[st
         ("", "score", "masked" if masked else number(score)),
         ("", "weight", "none" if masked else share(weight)),
     ]
-    value = float(result.values[row, column])
+    value = float(result.values[place])
     if not masked and not math.isclose(value, weight) and result.unit != "score":
         rows.append(("", result.unit or "weight × response", signed(value) if result.diverging else number(value)))
+    if result.n_pooled > 1:
+        word = "strongest" if result.diverging else "largest"
+        rows.append(("", f"the {word} of {result.n_pooled} × {result.n_pooled} cells here", ""))
     return tuple(rows)
 
 

@@ -24,6 +24,7 @@ NAMED = 9.0  # pitch below which only the selected and the hovered name are writ
 GAPPED = 7.0  # pitch from which cells have a gap
 LARGEST = 30.0
 MANY = 64  # cells beyond which names are not written
+NOTE = 24.0  # room of the line below a matrix that can be zoomed
 LONGEST = 112.0  # width of the longest name
 EDGE = 14.0  # text starts here
 MARK = 13.0  # room of a mark beside a name
@@ -38,10 +39,18 @@ class MatrixData:
 
     Parameters
     ----------
-    shade : array, shape (n_rows, n_columns)
-        In [0, 1], or in [-1, 1] if diverging.
-    visible : array of bool, shape (n_rows, n_columns), or None
+    shade : array
+        In [0, 1], or in [-1, 1] if diverging; of every cell, or of squares of `size` x `size` cells.
+    visible : array of bool, same shape, or None
         False = excluded, hatched.
+    size : int
+        Cells of a square along one side.
+    corner : tuple of int
+        Row and column of the first square's first cell.
+    shape : tuple of int or None
+        Rows and columns of the matrix, of which the squares may be a part; None = as the shade has.
+    cells : two arrays of int, same shape as shade, or None
+        Row and column of the cell that each square shows; None = every square is one cell.
     row, column : int or None
         The framed ones, in the roles row_role and column_role, which are also their marks.
     """
@@ -59,14 +68,20 @@ class MatrixData:
     column_role: str = "key"
     row_title: Piece = QUERIES
     column_title: Piece = KEYS
+    size: int = 1
+    corner: tuple[int, int] = (0, 0)
+    shape: tuple[int, int] | None = None
+    cells: tuple[np.ndarray, np.ndarray] | None = None
+    first: tuple[int, int] = (0, 0)  # numbers of the first row and column, where they have no names with positions
+    noted: bool = False  # a line below says what a point shows
 
     @property
     def n_rows(self) -> int:
-        return int(self.shade.shape[0])
+        return int((self.shape or self.shade.shape)[0])
 
     @property
     def n_columns(self) -> int:
-        return int(self.shade.shape[1])
+        return int((self.shape or self.shade.shape)[1])
 
     @property
     def numeric(self) -> bool:
@@ -176,7 +191,7 @@ def _numbered_margins(data: MatrixData) -> _Margins:
 def _few_margins(data: MatrixData) -> _Margins:
     widest = LONGEST if data.n_rows > MANY else _widest(data.row_labels, 10) + 14
     named = EDGE + MARK + widest + 7 if data.row_labels else EDGE + 30
-    return _Margins(max(named, _corner(data)), 36, EDGE, 10)
+    return _Margins(max(named, _corner(data)), 36, EDGE, NOTE if data.noted else 10)
 
 
 def _axes_margins(data: MatrixData, size: QSizeF) -> _Margins:

@@ -13,7 +13,7 @@ from kav.views.words import Label, Piece
 from ..marks import paint_mark
 from ..theme import current
 from .matrix_layout import EDGE, LONGEST, MARK, SLANT, Grid, MatrixData
-from .painted import text_width, write
+from .painted import elided, text_width, write
 from .shading import draw_pixels
 from .ticks import nice_ticks, tick_text
 from .token_label import label_width, paint_label
@@ -21,15 +21,25 @@ from .token_label import label_width, paint_label
 HATCH = 7  # period in px
 
 
-def paint_cells(painter: QPainter, grid: Grid, image: QImage, hatched: bool) -> None:
-    """Paint the cells; excluded ones are transparent in the image and show the hatching below."""
+def paint_cells(painter: QPainter, grid: Grid, image: QImage, place: QRectF, *, hatched: bool) -> None:
+    """Paint the cells; excluded ones are transparent in the image and show the hatching below.
+
+    Parameters
+    ----------
+    place : QRectF
+        Where the whole image lies; what is outside the grid is not painted.
+    """
     theme, rect = current(), grid.rect
+    seen = place.intersected(rect)
+    across, down = image.width() / place.width(), image.height() / place.height()
+    part = QRectF(seen.translated(-place.topLeft()))
+    part = QRectF(part.x() * across, part.y() * down, part.width() * across, part.height() * down)
     painter.save()
     painter.setRenderHint(QPainter.RenderHint.Antialiasing, False)
     if hatched:
-        paint_hatching(painter, rect)
+        paint_hatching(painter, seen)
     painter.setRenderHint(QPainter.RenderHint.SmoothPixmapTransform, False)
-    draw_pixels(painter, rect, image)
+    draw_pixels(painter, seen, image, part)
     if grid.gapped:
         painter.setPen(Qt.PenStyle.NoPen)
         painter.setBrush(QColor(theme.grid))
@@ -55,6 +65,14 @@ def paint_hatching(painter: QPainter, rect: QRectF) -> None:
         painter.drawLine(upper, QPointF(start - rect.height() + under, rect.bottom() - under))
         start += HATCH
     painter.restore()
+
+
+def paint_note(painter: QPainter, grid: Grid, text: str, width: float) -> None:
+    """Write the line below the cells."""
+    room = width - EDGE - 8
+    shown = elided(text, room, 10)
+    left = max(EDGE, min(grid.x, width - 8 - text_width(shown, 10)))
+    write(painter, QRectF(left, grid.rect.bottom() + 5, room, 14), shown, px=10, color="muted")
 
 
 def paint_corner(painter: QPainter, data: MatrixData, grid: Grid) -> None:
@@ -88,14 +106,15 @@ def _paint_row_name(painter: QPainter, data: MatrixData, grid: Grid, row: int) -
     if data.row_labels:
         label = data.row_labels[row]
         if grid.names != "all" and label.position is None:  # columns are numbers: say which name has which
-            label = replace(label, position=row)
+            label = replace(label, position=row + data.first[0])
         width = min(LONGEST, label_width(label, grid.px, chosen))
         at = QPointF(right - width, y + 0.36 * grid.px)
         paint_label(painter, at, label, px=grid.px, strong=chosen, room=LONGEST)
     else:
-        width = text_width(str(row), grid.px, 600 if chosen else 400)
+        number = str(row + data.first[0])
+        width = text_width(number, grid.px, 600 if chosen else 400)
         rect = QRectF(right - width, y - 8, width, 16)
-        write(painter, rect, str(row), px=grid.px, weight=600 if chosen else 400, color="ink" if chosen else "text2")
+        write(painter, rect, number, px=grid.px, weight=600 if chosen else 400, color="ink" if chosen else "text2")
     if chosen and data.row_role:
         paint_mark(painter, data.row_role, right - width - 9, y, 4.5 if grid.px > 10 else 4)
 
@@ -103,11 +122,12 @@ def _paint_row_name(painter: QPainter, data: MatrixData, grid: Grid, row: int) -
 def _paint_row_numbers(painter: QPainter, data: MatrixData, grid: Grid, named: set[int | None]) -> None:
     if grid.names != "few":
         return
-    for row in range(0, grid.n_rows, _stride(grid, 14)):
+    stride, first = _stride(grid, 14), data.first[0]
+    for row in range(-first % stride, grid.n_rows, stride):
         if any(abs(row - other) * grid.pitch < 13 for other in named if other is not None):
             continue
         y = grid.cell(row, 0).center().y()
-        write(painter, QRectF(0, y - 8, grid.x - 7, 16), str(row), px=10, color="muted", side="right")
+        write(painter, QRectF(0, y - 8, grid.x - 7, 16), str(row + first), px=10, color="muted", side="right")
 
 
 def _stride(grid: Grid, room: float) -> int:
@@ -137,12 +157,12 @@ def _paint_column_numbers(painter: QPainter, data: MatrixData, grid: Grid, hover
     taken: list[tuple[float, float]] = []
     stride = _stride(grid, 20)
     first = [data.column, hovered[1] if hovered else None]
-    for column in [*first, *range(0, grid.n_columns, stride)]:
+    for column in [*first, *range(-data.first[1] % stride, grid.n_columns, stride)]:
         if column is None:
             continue
         chosen, x = column == data.column, grid.cell(0, column).center().x()
         position = labels[column].position if labels else None
-        text = str(column if position is None else position)
+        text = str(column + data.first[1] if position is None else position)
         half = text_width(text, 10, 600) / 2 + 3
         if any(x - half < right and left < x + half for left, right in taken):
             continue

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from PySide6.QtCore import QEvent, QPointF, QRect, QRectF, QSize, Qt, Signal
+from PySide6.QtCore import QEvent, QPointF, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import QColor, QImage, QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QPen, QWheelEvent
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
@@ -194,7 +194,7 @@ class Mosaic(Painted):
         sheet = self._sheet(max(1, round(rect.width() * self.devicePixelRatioF())))
         n = sheet.width()
         first = sum(len(heads) for heads in self._thumbs[:layer]) + head
-        draw_pixels(painter, rect, sheet, QRect(0, first * n, n, n))
+        draw_pixels(painter, rect, sheet, QRectF(0, first * n, n, n))
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         painter.setBrush(Qt.BrushStyle.NoBrush)
         painter.setPen(QPen(QColor(theme.ctrl if self._hovered == (layer, head) else theme.border), 1))

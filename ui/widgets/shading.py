@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from PySide6.QtCore import QRect, QRectF
+from PySide6.QtCore import QPointF, QRectF
 from PySide6.QtGui import QImage, QPaintEngine, QPainter
 
 from ..theme import diverging_lut, sequential_lut
@@ -66,17 +66,24 @@ def picture(levels: np.ndarray, *, diverging: bool = False, visible: np.ndarray 
     return QImage(pixels.data, width, height, 4 * width, QImage.Format.Format_RGBA8888).copy()
 
 
-def draw_pixels(painter: QPainter, rect: QRectF, image: QImage, part: QRect | None = None) -> None:
+def draw_pixels(painter: QPainter, rect: QRectF, image: QImage, part: QRectF | None = None) -> None:
     """Paint an image (or a part of it), one pixel a cell, with sharp edges.
 
     For files the part is cut out and its cells are enlarged beforehand: SVG has no parts of images, and readers of
     both SVG and PDF smooth what they enlarge.
     """
-    part = image.rect() if part is None else part
+    part = QRectF(image.rect()) if part is None else part
     if painter.paintEngine().type() not in (QPaintEngine.Type.SVG, QPaintEngine.Type.Pdf):
-        painter.drawImage(rect, image, QRectF(part))
+        painter.drawImage(rect, image, part)
         return
     times = max(1, math.ceil(2 * max(rect.width() / part.width(), rect.height() / part.height())))
-    cells = image.copy(part).scaled(part.size() * times)
+    around = part.toAlignedRect()
+    cells = image.copy(around).scaled(around.size() * times)
+    inner = part.translated(-QPointF(around.topLeft()))
+    cells = cells.copy(round(inner.x() * times), round(inner.y() * times), *_rounded(inner, times))
     painter.setRenderHint(QPainter.RenderHint.LosslessImageRendering)
     painter.drawImage(rect, cells)
+
+
+def _rounded(part: QRectF, times: int) -> tuple[int, int]:
+    return max(1, round(part.width() * times)), max(1, round(part.height() * times))

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 from array_api_compat import is_numpy_array
 
+from kav.model.tiles import MOST, Part, Range, Read, TiledHead
 from kav.model.trace import Trace
 from kav.task import Task
 from kav.threads import each, worth
-from kav.views.attention import Result, Spec, Thumb
+from kav.views.attention import Cell, Result, Spec, Thumb
 from kav.views.head.messages import dose_at, message_norms, messages, scaling
 from kav.views.predictions import token_labels
 from kav.views.scene import Focus, HeadScene, as_head, resolve
@@ -23,6 +24,9 @@ if TYPE_CHECKING:
 
 THUMB = 64
 """Most rows and columns of a thumbnail."""
+
+CELLS = 1 << 22
+"""Cells of judged rows that a thread holds at once, if those of one group of heads are no more."""
 
 LAYERS_AT_ONCE = 6
 """Layers whose thumbnails are made between two reports."""
@@ -37,79 +41,114 @@ _ROLE_TEXTS = {
 
 
 @dataclass(frozen=True)
-class Cells:
-    """What the matrix shows: values in a unit, the two ends of their colour bar, and which cells exist."""
+class Shown:
+    """What the matrix shows of scores and weights: how it is read, whether it is signed, and its unit."""
 
-    values: np.ndarray
-    visible: np.ndarray
-    levels: tuple[float, float]
-    diverging: bool
+    read: Read
+    signed: bool
     unit: str = ""
+    masked: bool = True
 
 
 def compute(spec: Spec, task: Task, last: Result | None = None) -> Result:
-    """Return the matrix of the selected head and the mosaic; thumbnails of an unchanged run are reused."""
+    """Return the matrix of the selected head and the mosaic; thumbnails of an unchanged run are reused.
+
+    More than `MOST` rows or columns are shown in squares, each by its cell that is farthest from zero.
+    """
     scene = as_head(spec.scene)
     focus = resolve(scene)
     trace = scene.trace
-    scores = trace.scores(focus.layer, focus.head).astype(np.float64)
-    weights = trace.pattern(focus.layer, focus.head).astype(np.float64)
-    task.report(0.3)
-    cells = _cells(spec, trace, focus, scores=scores, weights=weights)
+    row = _row(trace, focus)
+    tiled = _tiled(trace, focus, last)
+    part = _part(spec.part, trace.n_tokens)
+    shown = _shown(spec, trace, focus, part)
+    size = -(-max(part.shape) // MOST)
+    squares = tiled.squares(part, size, shown.read, masked=shown.masked, signed=shown.signed, task=task)
     same_run = last is not None and last.kind == "head" and last.thumbs_of is trace
     thumbs = last.thumbs if last is not None and same_run else mosaic(trace, task, last)
     role = thumbs[focus.layer][focus.head]
     labels = token_labels(trace)
-    shading = spec.shading if spec.stage == "pattern" else "linear"
+    whole = 1.0 if shown.unit == "" else None
+    top = level(squares.values, squares.visible, diverging=shown.signed, whole=whole)
     return Result(
         kind="head",
-        reading=_reading(scene, focus, weights[focus.query], labels=labels),
+        reading=_reading(scene, focus, row[1], labels=labels),
         query_labels=labels,
         key_labels=labels,
-        values=np.where(cells.visible, cells.values, 0.0),
-        shade=shade(cells.values, cells.visible, shading=shading, top=cells.levels[1]),
-        visible=cells.visible,
-        levels=cells.levels,
-        diverging=cells.diverging,
-        scores=scores,
-        weights=weights,
+        values=squares.values,
+        shade=shade(squares.values, squares.visible, shading=_shading(spec), top=top),
+        visible=squares.visible,
+        levels=(-top if shown.signed else 0.0, top),
+        diverging=shown.signed,
+        scores=squares.scores,
+        weights=squares.weights,
         query=focus.query,
         key=focus.key,
+        cell=Cell(float(row[0][focus.key]), float(row[1][focus.key]), float(row[1].sum() - row[1][focus.key])),
+        squares=squares,
         thumbs=thumbs,
         layer=focus.layer,
         head=focus.head,
         role=role.role,
         role_text=_ROLE_TEXTS.get(role.role, "no single pattern on this prompt").format(share(role.score)),
-        unit=cells.unit,
+        unit=shown.unit,
         thumbs_of=trace,
+        tiled=tiled,
         scaling=scaling(trace.model.config, focus.layer).strip(),
         d_head=trace.model.config.d_head,
     )
 
 
-def _cells(spec: Spec, trace: Trace, focus: Focus, *, scores: np.ndarray, weights: np.ndarray) -> Cells:
-    """The values of the chosen stage and weighting."""
-    visible = scores > -np.inf
+def _row(trace: Trace, focus: Focus) -> tuple[np.ndarray, np.ndarray]:
+    """Scores and weights of the selected query, (n_tokens,) each."""
+    row = slice(focus.query, focus.query + 1)
+    scores, weights = (read(focus.layer, focus.head, row)[0, :] for read in (trace.scores, trace.pattern))
+    return scores.astype(np.float64), weights.astype(np.float64)
+
+
+def _tiled(trace: Trace, focus: Focus, last: Result | None) -> TiledHead:
+    """The head with the row sums that are known of it."""
+    known = last.tiled if last is not None else None
+    same = isinstance(known, TiledHead) and known.trace is trace
+    if isinstance(known, TiledHead) and same and (known.layer, known.head) == (focus.layer, focus.head):
+        return known
+    return TiledHead(trace, focus.layer, focus.head)
+
+
+def _part(part: Part | None, n: int) -> Part:
+    """The part that is asked for as far as the prompt has it, all of it if none is."""
+    whole = Part((0, n), (0, n))
+    return whole if part is None or max(part.rows[1], part.columns[1]) > n else part
+
+
+def _shading(spec: Spec) -> str:
+    return spec.shading if spec.stage == "pattern" else "linear"
+
+
+def _shown(spec: Spec, trace: Trace, focus: Focus, part: Part) -> Shown:
+    """The chosen stage and weighting."""
     if spec.stage != "pattern":
-        if spec.stage == "scores":
-            scores = trace.scores(focus.layer, focus.head, masked=False).astype(np.float64)
-            visible = np.ones_like(visible)
-        return _signed(scores, visible, "score")
+        return Shown(lambda scores, weights, rows, columns: scores, True, "score", masked=spec.stage == "masked")
     if spec.weighting == "weight":
-        return Cells(weights, visible, (0.0, level(weights, visible, diverging=False, whole=1.0)), False)
-    rows = slice(0, trace.n_tokens)
+        return Shown(lambda scores, weights, rows, columns: weights, False)
+    first, place, chosen = part.rows[0], (focus.layer, focus.head), slice(*part.rows)
+
+    def here(rows: Range) -> slice:
+        return slice(rows[0] - first, rows[1] - first)
+
     if spec.weighting == "message":
-        dose = np.abs(dose_at(trace, focus.layer, focus.head, queries=rows))
-        values = weights * message_norms(trace, focus.layer, focus.head, queries=rows) * dose[:, None]
-        return Cells(values, visible, (0.0, level(values, visible, diverging=False)), False, "|message|")
-    place, to = (focus.layer, focus.head), (focus.target, focus.foil)
-    moved = messages(trace, *place, to=to, queries=rows, weights=weights)
-    return _signed(weights * moved.block(), visible, "logits")
-
-
-def _signed(values: np.ndarray, visible: np.ndarray, unit: str) -> Cells:
-    top = level(values, visible, diverging=True)
-    return Cells(values, visible, (-top, top), True, unit)
+        dose = np.abs(dose_at(trace, *place, queries=chosen))
+        norms, scale = message_norms(trace, *place, queries=chosen)
+        each_row = dose / scale
+        return Shown(
+            lambda scores, weights, rows, columns: weights * each_row[here(rows), None] * norms[slice(*columns)],
+            False,
+            "|message|",
+        )
+    moved = messages(trace, *place, to=(focus.target, focus.foil), queries=chosen)
+    return Shown(
+        lambda scores, weights, rows, columns: weights * moved.block(here(rows), slice(*columns)), True, "logits"
+    )
 
 
 def _reading(scene: HeadScene, focus: Focus, row: np.ndarray, *, labels: tuple[Label, ...]) -> Reading:
@@ -159,10 +198,14 @@ def _same_layer(trace: Trace, before: Trace, layer: int) -> bool:
 def _thumbs(trace: Trace, layer: int, queries: Judged) -> tuple[Thumb, ...]:
     from kav.circuits.roles import layer_roles, rows_at
 
-    rows = rows_at(trace, layer, queries)  # (n_heads, n_judged, n_tokens)
-    roles = layer_roles(trace, queries, rows)
+    config, found = trace.model.config, []
     edited = {getattr(edit, "head", None) for edit in trace.edits_of(layer)}
-    return tuple(
-        Thumb(layer, head, role.name, role.score, pool(rows[head][queries.even], THUMB), head in edited)
-        for head, role in enumerate(roles)
-    )
+    in_group = config.n_heads // config.n_kv_heads
+    at_once = in_group * max(1, CELLS // (in_group * len(queries.queries) * trace.n_tokens))
+    for first in range(0, config.n_heads, at_once):
+        heads = slice(first, min(first + at_once, config.n_heads))
+        rows = rows_at(trace, layer, queries, heads)  # (n_at_once, n_judged, n_tokens)
+        for head, role in enumerate(layer_roles(trace, queries, rows), start=first):
+            cells = pool(rows[head - first][queries.even], THUMB)
+            found.append(Thumb(layer, head, role.name, role.score, cells, head in edited))
+    return tuple(found)

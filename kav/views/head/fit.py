@@ -49,7 +49,7 @@ def picture(trace: Trace, focus: Focus) -> Picture:
     scores = trace.scores(focus.layer, focus.head, row)[0, :].astype(np.float64)
     weights = trace.pattern(focus.layer, focus.head, row).astype(np.float64)
     place, to = (focus.layer, focus.head), (focus.target, focus.foil)
-    y = messages(trace, *place, to=to, queries=row, weights=weights).block()[0, :]
+    y = messages(trace, *place, to=to, queries=row).block()[0, :]
     return Picture(scores, weights[0, :], y, float(weights[0, :] @ y))
 
 

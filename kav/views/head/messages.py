@@ -21,7 +21,7 @@ from kav.model.config import Config
 from kav.model.edits import ScaleHead
 from kav.model.head import attention_output
 from kav.model.layers import centre, norm_scale
-from kav.model.trace import Trace
+from kav.model.trace import ROWS, Trace
 
 
 @dataclass(frozen=True)
@@ -44,20 +44,13 @@ class Messages:
     dose: np.ndarray
     shift: np.ndarray
 
-    def block(self) -> np.ndarray:
-        """Return y, shape (n_queries, n_keys)."""
-        return np.asarray(self.dose[:, None] * (self.reads @ self.values.T) + self.shift[:, None])
+    def block(self, queries: slice = slice(None), keys: slice = slice(None)) -> np.ndarray:
+        """Return y of a part of the queries, counted from the first of the range, and of the keys."""
+        y = self.reads[queries] @ self.values[keys].T
+        return np.asarray(self.dose[queries, None] * y + self.shift[queries, None])
 
 
-def messages(
-    trace: Trace,
-    layer: int,
-    head: int,
-    *,
-    to: tuple[int, int | None],
-    queries: slice,
-    weights: np.ndarray,
-) -> Messages:
+def messages(trace: Trace, layer: int, head: int, *, to: tuple[int, int | None], queries: slice) -> Messages:
     """Return the messages of one head to a target's logit, less that of a foil.
 
     Parameters
@@ -68,13 +61,11 @@ def messages(
         Target and foil.
     queries : slice
         Range of positions, start and stop given.
-    weights : array, shape (n_queries, n_tokens)
-        The head's pattern at those queries.
 
     Returns
     -------
     Messages
-        ``sum_j weights_ij y_ij`` is the head's direct contribution at i, doses of the head included.
+        ``sum_j alpha_ij y_ij`` is the head's direct contribution at i, doses of the head included.
     """
     block, step = trace.model.weights.blocks[layer], trace.layers[layer]
     direction = Readout(trace, (queries.start, queries.stop), *to).attention(layer)  # (n_rows, d_model)
@@ -88,10 +79,23 @@ def messages(
     if _has_baseline(trace, layer, head):
         z = to_host(step.z[head, queries.start : queries.stop, :]).astype(np.float64)
         wrote = (z * reads).sum(axis=-1)  # (n_queries,)
-        lacking = wrote - dose * (weights * (reads @ values.T)).sum(axis=-1)
-        total = weights.sum(axis=-1)
+        total, moved = _averages(trace, layer, head, queries=queries, reads=reads, values=values)
+        lacking = wrote - dose * moved
         shift = np.where(total > 0, lacking / np.where(total > 0, total, 1.0), 0.0)
     return Messages(reads, values, dose, shift)
+
+
+def _averages(
+    trace: Trace, layer: int, head: int, *, queries: slice, reads: np.ndarray, values: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Each query's sum of weights and of weight x message before any dose, (n_queries,), a block of rows at a time."""
+    total, moved = (np.zeros(queries.stop - queries.start) for _ in range(2))
+    for at in range(0, len(total), ROWS):
+        here = slice(at, min(at + ROWS, len(total)))
+        weights = trace.pattern(layer, head, slice(queries.start + here.start, queries.start + here.stop))
+        total[here] = weights.sum(axis=-1)
+        moved[here] = ((weights @ values) * reads[here]).sum(axis=-1)
+    return total, moved
 
 
 def dose_at(trace: Trace, layer: int, head: int, *, queries: slice) -> np.ndarray:
@@ -114,11 +118,16 @@ def _has_baseline(trace: Trace, layer: int, head: int) -> bool:
     return any(edit.baseline != "zero" for edit in _doses(trace, layer, head))
 
 
-def message_norms(trace: Trace, layer: int, head: int, *, queries: slice) -> np.ndarray:
-    """Return the length of what each key's message adds to the stream, ``|v_j W_O|``, (n_queries, n_tokens).
+def message_norms(trace: Trace, layer: int, head: int, *, queries: slice) -> tuple[np.ndarray, np.ndarray]:
+    """Return the length of each key's message, ``|v_j W_O|``, and what divides all of them at each query.
 
-    By the d_head x d_head Gram matrix. A norm after attention stretches it by its gain and divides it by its scale at
-    the query.
+    By the d_head x d_head Gram matrix. A norm after attention stretches messages by its gain and divides them by its
+    scale at the query; without one, nothing divides them.
+
+    Returns
+    -------
+    norms : array, shape (n_tokens,)
+    scale : array, shape (n_queries,)
     """
     config, block = trace.model.config, trace.model.weights.blocks[layer]
     W_O, scale = block.W_O[head, :, :], np.ones(queries.stop - queries.start)
@@ -129,8 +138,7 @@ def message_norms(trace: Trace, layer: int, head: int, *, queries: slice) -> np.
     xp = namespace(W_O)
     v = trace.layers[layer].v[config.kv_head(head), :, :]
     square = xp.sum((v @ (W_O @ xp.matrix_transpose(W_O))) * v, axis=-1)
-    norms = np.sqrt(np.maximum(to_host(square).astype(np.float64), 0.0))
-    return np.asarray(norms[None, :] / scale[:, None])
+    return np.sqrt(np.maximum(to_host(square).astype(np.float64), 0.0)), scale
 
 
 def score_title(config: Config, layer: int) -> str:

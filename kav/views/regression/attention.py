@@ -11,7 +11,7 @@ import numpy as np
 
 from kav.regression.kernels import KERNELS, Kernel
 from kav.task import Task
-from kav.views.attention import KernelShape, Result, Spec
+from kav.views.attention import Cell, KernelShape, Result, Spec
 from kav.views.regression.at_query import AtQuery, at_query, before, sample_name
 from kav.views.regression.pooled import Columns, columns_of, pooled_rows
 from kav.views.shading import level, shade
@@ -35,6 +35,7 @@ def compute(spec: Spec, task: Task, last: Result | None = None) -> Result:
     top = level(values, visible, diverging=diverging)
     shading = spec.shading if spec.stage == "pattern" else "linear"
     keys, column = columns.keys(now)
+    cell = (query, column)
     return Result(
         kind="regression",
         reading=_reading(now, was_),
@@ -49,6 +50,7 @@ def compute(spec: Spec, task: Task, last: Result | None = None) -> Result:
         weights=weights,
         query=query,
         key=column,
+        cell=Cell(float(scores[cell]), float(weights[cell]), float(weights[query].sum() - weights[cell])),
         gallery=last.gallery if last is not None and last.gallery else gallery(),
         kernel=now.kernel.name,
         query_axis=places,

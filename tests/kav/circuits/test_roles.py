@@ -78,6 +78,7 @@ def test_judged_rows_are_those_of_the_pattern(xp, edits, causal):
         rows = rows_at(trace, layer, queries)
         for head in range(4):
             np.testing.assert_allclose(rows[head], trace.pattern(layer, head)[queries.queries], atol=1e-12)
+        np.testing.assert_allclose(rows_at(trace, layer, queries, slice(2, 4)), rows[2:], atol=1e-12)
 
 
 def test_every_query_of_a_short_prompt_is_judged():

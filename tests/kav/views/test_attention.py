@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import tracemalloc
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -12,7 +14,7 @@ import kav
 from kav.circuits.roles import prompt_roles
 from kav.model.edits import MaskKeys, ScaleHead
 from kav.task import Task
-from kav.views import attention
+from kav.views import attention, attribution, fit, prompt
 from kav.views.scene import resolve
 from kav.views.shading import level, pool, shade
 from kav.views.words import plain, share
@@ -138,3 +140,91 @@ def test_reading_line_of_an_edited_run_says_where_it_looked(scene):
 def test_a_row_without_visible_keys_is_said_to_look_at_nothing(scene):
     result = _compute(scene(MaskKeys(1, 0, tuple(range(16)))))
     assert plain(result.reading).endswith("looks at nothing: every key is masked")
+
+
+LONG = 1500  # tokens: more than are told apart at once
+
+
+@pytest.fixture(scope="module")
+def long_scene():
+    model = tiny_model(n_ctx=LONG, n_layers=1)
+    ids = [(7 * i * i + i // 3) % 31 for i in range(LONG)]
+    return kav.views.scene.HeadScene(kav.run(model, model.tokens(ids)), kav.views.scene.Selection(0, 1, 900, target=3))
+
+
+@pytest.mark.parametrize("controls", [{}, {"weighting": "message"}, {"weighting": "logits"}, {"stage": "masked"}])
+def test_long_matrices_are_shown_in_squares_by_real_cells(long_scene, controls):
+    result = _compute(long_scene, **controls)
+    squares, trace = result.squares, long_scene.trace
+    assert result.n_pooled == 3
+    assert result.values.shape == (LONG // 3, LONG // 3)
+    weights = trace.pattern(0, 1)
+    np.testing.assert_allclose(
+        result.weights[result.visible], weights[squares.rows, squares.columns][result.visible], atol=1e-6
+    )
+    if not controls:
+        largest = weights.reshape(LONG // 3, 3, LONG // 3, 3).max(axis=(1, 3))
+        np.testing.assert_allclose(result.values, largest, atol=1e-6)
+    part = attention.Part((891, 912), (880, 901))
+    exact = _compute(long_scene, part=part, **controls)
+    assert (exact.n_pooled, exact.values.shape) == (1, (21, 21))
+    i, j = result.place(900, 899)
+    cell = int(squares.rows[i, j]), int(squares.columns[i, j])
+    assert result.values[i, j] == pytest.approx(float(exact.values[exact.place(*cell)]), rel=1e-5)
+    assert exact.place(10, 10) is None
+
+
+def test_what_is_seen_of_a_long_matrix_is_the_direct_picture(long_scene):
+    part = attention.Part((700, 1211), (650, 1160))
+    result = _compute(long_scene, weighting="logits", part=part)
+    rows, columns = slice(*part.rows), slice(*part.columns)
+    weights = long_scene.trace.pattern(0, 1, rows, columns)
+    sources = np.stack([kav.attribution(long_scene.trace, i, 3).sources[0, 1, columns] for i in range(700, 720)])
+    np.testing.assert_allclose(result.values[:20], sources, atol=1e-5)
+    np.testing.assert_allclose(result.weights, weights, atol=1e-6)
+
+
+def test_row_sums_of_a_head_are_kept_while_its_parts_are_looked_at(long_scene):
+    one = _compute(long_scene)
+    assert _compute(long_scene, one, part=attention.Part((0, 300), (0, 300))).tiled is one.tiled
+
+
+def test_selected_cell_is_exact_in_a_long_matrix(long_scene):
+    made = _compute(long_scene)
+    row = long_scene.trace.pattern(0, 1, slice(900, 901))[0]
+    assert made.cell.weight == pytest.approx(row[made.key])
+    assert made.cell.others == pytest.approx(row.sum() - row[made.key])
+
+
+def test_table_of_a_long_matrix_holds_the_drawn_cells_and_says_so(long_scene):
+    found = attention.table(_compute(long_scene))
+    weights = long_scene.trace.pattern(0, 1)
+    assert len(found["query"]) == (LONG // 3) ** 2
+    assert set(found["farthest_from_zero_of_cells"]) == {9}
+    at = int(np.argmax(found["weight"] * found["visible"]))
+    query, key = (int(found[name][at].split()[0]) for name in ("query", "key"))
+    assert found["weight"][at] == pytest.approx(weights[query, key]) == pytest.approx(weights.max())
+    exact = attention.table(_compute(long_scene, part=attention.Part((20, 30), (5, 9))))
+    assert (len(exact["query"]), len(exact["key"]), exact["weight"].shape) == (10, 4, (10, 4))
+    assert exact["query"][0].startswith("20 ")
+
+
+def test_script_of_a_long_prompt_takes_one_row(long_scene):
+    assert "rows = slice(query, query + 1)" in attention.python(attention.Spec(long_scene))
+
+
+@pytest.mark.parametrize("baseline", ["zero", "mean", "resample"])
+def test_panels_of_a_long_prompt_stay_far_below_the_square(baseline):
+    n = 4096
+    model = tiny_model(n_ctx=n, n_layers=1)
+    base = kav.run(model, model.tokens([(7 * i * i + i // 3) % 31 for i in range(n)]))
+    edits = (ScaleHead(0, 1, 0.5, baseline),)
+    trace = kav.run(model, base.tokens, edits, base=base)
+    made = kav.views.scene.HeadScene(trace, kav.views.scene.Selection(0, 1, target=3), edits, base)
+    for view in (attention, attribution, fit, prompt):
+        for controls in ({}, {"weighting": "logits"}) if view is attention else ({},):
+            tracemalloc.start()
+            view.compute(view.Spec(made, **controls), Task())
+            peak = tracemalloc.get_traced_memory()[1]
+            tracemalloc.stop()
+            assert peak < 0.75 * n * n * 4, view.__name__

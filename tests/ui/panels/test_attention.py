@@ -4,6 +4,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 
 from kav.model.edits import ScaleHead
+from tests.kav.model_factory import tiny_model
 from ui.panels.attention import AttentionPanel
 
 
@@ -142,3 +143,59 @@ def test_a_weighting_the_other_scene_lacks_falls_back_to_weights(panel, session,
     session.set_scene("regression")
     assert panel.weighting.current() == "weight"
     assert panel.spec().weighting == "weight"
+
+
+@pytest.fixture(scope="module")
+def long_model():
+    return tiny_model(n_ctx=1500, n_layers=1)
+
+
+@pytest.fixture
+def long_panel(panel, session, long_model, qtbot):
+    session.set_prompt(" ".join(str((7 * i * i + i // 3) % 31) for i in range(1500)))
+    session.set_model(long_model)
+    qtbot.waitUntil(lambda: panel.result.n_pooled == 3)
+    return panel
+
+
+def test_a_long_prompt_is_pooled_and_says_so(long_panel):
+    assert long_panel.matrix.data.shade.shape == (500, 500)
+    assert "cells · the wheel zooms in" in long_panel.matrix.note()
+
+
+def test_zooming_into_a_long_prompt_shows_every_cell(long_panel, session):
+    next(action for action in long_panel.matrix.actions() if action.objectName() == "attention.zoom.in").trigger()
+    long_panel.matrix.zoom(0.2)
+    part = long_panel.matrix.part
+    assert long_panel.result.n_pooled == 1
+    assert long_panel.result.squares.part == part
+    wanted = session.trace.pattern(0, session.selection.head, slice(*part.rows), slice(*part.columns))
+    np.testing.assert_allclose(long_panel.result.weights, wanted, atol=1e-6)
+    long_panel.matrix.show_all()
+    assert long_panel.result.n_pooled == 3
+
+
+def test_a_click_in_a_pooled_picture_selects_the_cell_that_is_drawn(long_panel, session, qtbot):
+    squares = long_panel.result.squares
+    click(qtbot, long_panel, 1200, 300)
+    row, column = session.selection.query, session.selection.key
+    i, j = long_panel.result.place(row, column)
+    assert (squares.rows[i, j], squares.columns[i, j]) == (row, column)
+    assert max(abs(row - 1200), abs(column - 300)) < 12
+
+
+def test_hover_in_a_pooled_picture_is_exact(long_panel, session):
+    QTest.mouseMove(long_panel.matrix, long_panel.matrix.cell_center(1000, 500).toPoint())
+    rows = long_panel.inspector.rows()
+    query, key = (int(rows[i][1].split()[0]) for i in (0, 1))
+    weight = session.trace.pattern(0, session.selection.head, slice(query, query + 1))[0, key]
+    assert float(rows[3][2].replace("<", "")) == pytest.approx(weight, abs=0.001)
+    assert rows[-1][1] == "the largest of 3 × 3 cells here"
+    long_panel.inspector.dismiss()
+
+
+def test_arrow_keys_walk_token_by_token_in_a_long_prompt(long_panel, session, qtbot):
+    session.select(query=900, key=300)
+    long_panel.matrix.setFocus()
+    qtbot.keyClick(long_panel.matrix, Qt.Key.Key_Right)
+    assert (session.selection.query, session.selection.key) == (900, 301)

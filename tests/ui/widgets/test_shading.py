@@ -79,7 +79,7 @@ def test_a_part_of_an_image_comes_out_alone_and_sharp_in_a_vector_file():
     generator.setOutputDevice(buffer)
     generator.setViewBox(QRect(0, 0, 40, 40))
     painter = QPainter(generator)
-    draw_pixels(painter, QRectF(0, 0, 40, 40), image, QRect(0, 2, 2, 2))
+    draw_pixels(painter, QRectF(0, 0, 40, 40), image, QRectF(0, 2, 2, 2))
     painter.end()
     drawn = QImage(40, 40, QImage.Format.Format_RGB32)
     painter = QPainter(drawn)
