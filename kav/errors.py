@@ -37,11 +37,14 @@ class PromptError(ModelError):
         See `KavError`.
     n_fit : int
         How many tokens it may have.
+    may_run : bool
+        It can be run all the same, if somebody says so.
     """
 
-    def __init__(self, message: str, hint: str, n_fit: int) -> None:
+    def __init__(self, message: str, hint: str, n_fit: int, *, may_run: bool = False) -> None:
         super().__init__(message, hint)
         self.n_fit = n_fit
+        self.may_run = may_run
 
 
 class Cancelled(Exception):  # noqa: N818 - a signal to unwind, not a fault

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from typing import Any
 
 from kav.errors import Cancelled
 
@@ -19,10 +20,15 @@ class Task:
     ----------
     on_report : callable or None
         Called as ``on_report(fraction, text)`` from the working thread.
+    on_show : callable or None
+        Called as ``on_show(value)`` from the working thread.
     """
 
-    def __init__(self, on_report: Callable[[float, str], None] | None = None) -> None:
+    def __init__(
+        self, on_report: Callable[[float, str], None] | None = None, on_show: Callable[[Any], None] | None = None
+    ) -> None:
         self._on_report = on_report
+        self._on_show = on_show
         self._cancelled = threading.Event()
 
     def cancel(self) -> None:
@@ -46,3 +52,8 @@ class Task:
             raise Cancelled
         if self._on_report is not None:
             self._on_report(fraction, text)
+
+    def show(self, value: Any) -> None:
+        """Hand over what is there of the answer so far, a value that nobody changes any more."""
+        if self._on_show is not None and not self.cancelled:
+            self._on_show(value)

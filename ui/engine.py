@@ -1,15 +1,17 @@
 """Runs computations off the GUI thread: at most one running and one waiting per channel.
 
 A channel is whatever asks (a panel, the session). On the lane "live" the running job finishes and is shown, then the
-newest request runs; restarting instead would starve a drag, which asks faster than it can be answered. On the lane
-"long", and on "open" where models are read, a newer request of the same channel cancels the running one. One thread
-per lane, so neither a sweep nor a large model delays a drag. Workers touch no Qt object but the engine's own signal;
-what is stale is dropped in the GUI thread.
+newest request runs; restarting instead would starve a drag, which asks faster than it can be answered. So it is on the
+lane "runs", where the model runs, unless a run takes so long that no drag could be alive: then a newer one cancels it.
+On "long" and "sweeps", and on "open" where models are read, a newer request of the same channel always cancels the
+running one. One thread per lane, so neither a long run nor a sweep nor a large model delays what is looked at. Workers
+touch no Qt object but the engine's own signal; what is stale is dropped in the GUI thread.
 """
 
 from __future__ import annotations
 
 import threading
+import time
 from collections import OrderedDict
 from collections.abc import Callable
 from concurrent.futures import Executor, Future, ThreadPoolExecutor, wait
@@ -22,7 +24,9 @@ from PySide6.QtCore import QObject, Signal
 from kav.errors import Cancelled
 from kav.task import Task
 
-LANES = ("live", "long", "open")
+LANES = ("live", "long", "sweeps", "open", "runs")
+PATIENT = ("live", "runs")
+PATIENCE = 1.0  # s; a run that has taken longer is not waited for when another one is wanted
 CLOSE_SECONDS = 2.0
 
 
@@ -44,6 +48,7 @@ class _Job:
     lane: str
     work: Callable[[Task], Any]
     task: Task = field(default_factory=Task)
+    began: float = 0.0
     dropped: bool = False
     value: Any = None
     error: BaseException | None = None
@@ -54,17 +59,20 @@ class Engine(QObject):
 
     Signals
     -------
-    started(channel), progressed(channel, fraction, text), finished(channel, result), failed(channel, error),
-    stopped(channel) : the job was cancelled. All arrive in the thread that owns the engine.
+    started(channel), progressed(channel, fraction, text), showed(channel, value) : what there is of the answer so far,
+    finished(channel, result), failed(channel, error), stopped(channel) : the job was cancelled. All arrive in the
+    thread that owns the engine.
     """
 
     started = Signal(str)
     progressed = Signal(str, float, str)
+    showed = Signal(str, object)
     finished = Signal(str, object)
     failed = Signal(str, object)
     stopped = Signal(str)
 
     _reported = Signal(object, float, str)
+    _shown = Signal(object, object)
     _ended = Signal(object)
 
     def __init__(self, parent: QObject | None = None, *, executors: dict[str, Executor] | None = None) -> None:
@@ -81,6 +89,7 @@ class Engine(QObject):
         self._preferred = ""
         self._latest: dict[str, str] = {}  # lane -> the channel whose job it took last
         self._reported.connect(self._on_reported)
+        self._shown.connect(self._on_shown)
         self._ended.connect(self._on_ended)
 
     @classmethod
@@ -100,11 +109,16 @@ class Engine(QObject):
             if running is not None:
                 self._reported.emit(running, fraction, text)
 
-        job.task = Task(report)
+        def show(value: Any) -> None:
+            running = alive()
+            if running is not None:
+                self._shown.emit(running, value)
+
+        job.task = Task(report, show)
         with self._lock:
             self._waiting[lane][channel] = job
             running = self._running[lane]
-            if lane != "live" and running is not None and running.channel == channel:
+            if running is not None and running.channel == channel and _gives_way(running):
                 running.task.cancel()
             self._futures = {future for future in self._futures if not future.done()}
         future = self._executors[lane].submit(self._run_next, lane)
@@ -168,6 +182,7 @@ class Engine(QObject):
                 return  # it was replaced or cancelled meanwhile
             job = self._take(lane)
             previous, self._running[lane] = self._running[lane], job  # nested only under the inline executor
+            job.began = time.monotonic()
         self._reported.emit(job, -1.0, "")
         try:
             job.value = job.work(job.task)
@@ -187,6 +202,10 @@ class Engine(QObject):
         else:
             self.progressed.emit(job.channel, fraction, text)
 
+    def _on_shown(self, job: _Job, value: Any) -> None:
+        if not job.dropped and not self._closed:
+            self.showed.emit(job.channel, value)
+
     def _on_ended(self, job: _Job) -> None:
         with self._lock:
             self._undelivered.discard(job)
@@ -198,3 +217,9 @@ class Engine(QObject):
             self.failed.emit(job.channel, job.error)
         else:
             self.finished.emit(job.channel, job.value)
+
+
+def _gives_way(running: _Job) -> bool:
+    """Whether a running job is cancelled by a newer request of its channel."""
+    slow = running.lane == "runs" and time.monotonic() - running.began > PATIENCE
+    return slow or running.lane not in PATIENT

@@ -96,6 +96,7 @@ class Opening(QObject):
         self.gpu: Gpu | None = None
         self.name = ""  # of the model that is being opened, "" = none
         self.fraction = 0.0
+        self.step = ""  # what is being read: "layer 3 of 30"
         self.refused = ""  # the source that was refused last
         self._source = ""
         self._session = session
@@ -141,12 +142,12 @@ class Opening(QObject):
         return str(Path(self.recent.sources[0]).parent) if self.recent.sources else ""
 
     def _set(self, source: str, name: str) -> None:
-        self._source, self.name, self.fraction = source, name, 0.0
+        self._source, self.name, self.fraction, self.step = source, name, 0.0, ""
         self.changed.emit()
 
     def _on_engine_progressed(self, channel: str, fraction: float, text: str) -> None:
         if channel == "model" and self.name:
-            self.fraction = fraction
+            self.fraction, self.step = fraction, text
             self.changed.emit()
 
     def _on_engine_finished(self, channel: str, value: Any) -> None:

@@ -21,6 +21,7 @@ from .widgets.states import BusyPill, ProgressLine
 
 BUSY_AFTER = 150  # ms; shorter waits are not worth a change of the picture
 STATUS = 26
+ALL_THE_SAME = object()  # the answer to a prompt that takes more than half of the memory
 
 
 class OpeningView(QObject):
@@ -56,7 +57,8 @@ class OpeningView(QObject):
             self.pill.hide()
             self.line.hide()
             return
-        self.pill.set_text(f"Opening {_short(opening.name)}, {100 * opening.fraction:.0f} %")
+        how_far = opening.step or f"{100 * opening.fraction:.0f} %"
+        self.pill.set_text(f"Opening {_short(opening.name)}, {how_far}")
         self.line.set_fraction(opening.fraction)
         if self.pill.isVisible():
             self._place()
@@ -89,7 +91,8 @@ class OpeningView(QObject):
         actions: tuple[tuple[str, object], ...] = ()
         if isinstance(error, PromptError):
             n = f"{error.n_fit:,}"
-            actions = ((f"Cut to the last {n}", (error.n_fit, "last")), (f"The first {n}", (error.n_fit, "first")))
+            last, first = (f"Cut to the last {n}", (error.n_fit, "last")), (f"The first {n}", (error.n_fit, "first"))
+            actions = (last, ("Run it all the same", ALL_THE_SAME)) if error.may_run else (last, first)
         elif isinstance(error, NoOutputMatrixError):
             actions = (("Use the embedding", self._opening.refused),)
         self.notice.show_error(shown, actions)
@@ -97,6 +100,8 @@ class OpeningView(QObject):
     def _on_notice_action_requested(self, value: Any) -> None:
         if isinstance(value, Question):
             self._opening.open(value.source, ask=False)
+        elif value is ALL_THE_SAME:
+            self._session.run_all_the_same()
         elif isinstance(value, tuple):
             self._session.cut_prompt(*value)
         elif isinstance(value, str):

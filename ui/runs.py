@@ -10,6 +10,7 @@ from kav.model.edits import Edit
 from kav.model.prompt_size import check_prompt
 from kav.model.trace import Trace, run
 from kav.task import Task
+from kav.views.so_far import teller
 
 from .document import fits
 
@@ -35,26 +36,39 @@ class Runs:
         return self.base if self.edited is None else self.edited
 
 
-def run_prompt(
-    model: Any, prompt: str, edits: tuple[Edit, ...], last: Runs | None, bos: bool | None, task: Task
-) -> Runs:
-    """Return the runs of `prompt`; what `last` already holds of the same model is reused, never computed again.
+@dataclass(frozen=True)
+class Wanted:
+    """What to run: a prompt and edits; `unasked` = it may take no more than half of the free memory."""
 
-    Edits that name a position which the prompt does not have are left out.
+    model: Any
+    prompt: str
+    edits: tuple[Edit, ...]
+    bos: bool | None
+    unasked: bool = True
+
+
+def run_prompt(wanted: Wanted, last: Runs | None, task: Task) -> Runs:
+    """Return the runs of a prompt; what `last` already holds of the same model is reused, never computed again.
+
+    Edits that name a position which the prompt does not have are left out. A run that takes long shows its layers as
+    they are done.
     """
+    model, prompt, edits, bos = wanted.model, wanted.prompt, wanted.edits, wanted.bos
     if last is not None and not last.is_of(model):
         last = None
     known = last is not None and (last.prompt, last.bos) == (prompt, bos)
     tokens = last.base.tokens if known else model.encode(prompt, bos)
-    check_prompt(model, tokens)
-    task.report(0.1)
+    if wanted.unasked:
+        check_prompt(model, tokens)
+    task.report(0.0, f"{len(tokens.ids):,} tokens through {model.config.n_layers} layers")
     start = time.perf_counter()
-    base = last.base if known else run(model, tokens, base=last.base if last is not None else None, task=task)
-    task.report(0.5)
+    earlier = last.base if last is not None else None
+    base = last.base if known else run(model, tokens, base=earlier, task=task, so_far=teller(task.show))
     fitting = tuple(edit for edit in edits if fits(edit, len(tokens.ids)))
     if known and last.edits == fitting:
         return Runs(prompt, bos, fitting, base, last.edited, last.seconds)
-    edited = run(model, tokens, edits=fitting, base=base, task=task) if fitting else None
+    tell = teller(task.show)
+    edited = run(model, tokens, edits=fitting, base=base, task=task, so_far=tell) if fitting else None
     seconds = last.seconds if known and edited is None else time.perf_counter() - start  # nothing ran
     return Runs(prompt, bos, fitting, base, edited, seconds)
 

@@ -26,7 +26,7 @@ from kav.views.scene import DEFAULT, HeadScene, RegressionScene, Scene, Selectio
 from .document import Change, Document, with_edit
 from .engine import Engine
 from .regression_changes import RegressionChanges
-from .runs import Runs, example_ids, is_ids, run_prompt
+from .runs import Runs, Wanted, example_ids, is_ids, run_prompt
 
 HISTORY = 200
 
@@ -76,6 +76,7 @@ class Session(RegressionChanges, QObject):
         self._forward: list[Place] = []
         self._drag = 0
         self.dragging = False  # one thing changes again and again, under the mouse or an arrow key
+        self._allowed: str | None = None  # the prompt that may take more than half of the memory
         self._told: Any = None  # the model whose device's failure was told
         engine.finished.connect(self._on_engine_finished)
         engine.failed.connect(self._on_engine_failed)
@@ -165,6 +166,25 @@ class Session(RegressionChanges, QObject):
         if self.model is not None:
             self.engine.submit("cut", partial(_cut, self.model, self.prompt, n_tokens, keep, self._start_token()))
 
+    def run_all_the_same(self) -> None:
+        """Run the prompt though it takes more than half of the free memory."""
+        self._allowed = self.prompt
+        self._request_runs()
+
+    def cancel_run(self) -> None:
+        """Give up the run; prompt and edits are again those of the last one that is whole."""
+        self.engine.cancel("trace")
+        runs = self.runs
+        if runs is None:
+            return
+        if (runs.prompt, runs.bos) != (self.prompt, self._start_token()):
+            self.bos = runs.bos
+            self._set_prompt(runs.prompt)
+        if runs.edits != self.edits:
+            self._change(replace(self.document, edits=runs.edits), "cancel run")
+            self.engine.cancel("trace")  # the change asked for what is already there
+        self.traceChanged.emit()  # what was given up when the prompt changed is asked for again
+
     def set_start_token(self, bos: bool | None) -> None:
         """Put a start token first, or not (True, False), or let the model's own tokenizer decide (None)."""
         if bos != self.bos:
@@ -174,8 +194,9 @@ class Session(RegressionChanges, QObject):
 
     def _request_runs(self) -> None:
         if self.model is not None:
-            work = partial(run_prompt, self.model, self.prompt, self.edits, self.runs, self._start_token())
-            self.engine.submit("trace", work)
+            unasked = self.prompt != self._allowed
+            wanted = Wanted(self.model, self.prompt, self.edits, self._start_token(), unasked)
+            self.engine.submit("trace", partial(run_prompt, wanted, self.runs), lane="runs")
 
     def _start_token(self) -> bool | None:
         """The choice of a start token where the model has one."""

@@ -30,6 +30,7 @@ from .panel import Panel
 from .panels import PANELS
 from .prompt_bar import PromptBar
 from .recent import Recent
+from .running import Running
 from .sample_sets import SampleSets
 from .session import Session
 from .status import StatusLine
@@ -85,6 +86,7 @@ class Window(QMainWindow):
         self.examples.shown.connect(self.status.say)
         self.notice = Notice(self)
         self.opening_view = OpeningView(self, session, self.opening, notice=self.notice, importing=self.importing)
+        self.running = Running(self, session, self.notice)
         session.sceneChanged.connect(self._give_sizes_back)  # after they did
         for signal in (session.sceneChanged, session.editsChanged, session.modelChanged, session.samplesChanged):
             signal.connect(self._follow_session)

@@ -67,6 +67,7 @@ def check_prompt(model: Model, tokens: Tokens) -> None:
             f"a prompt must fit in half of the free memory, got {n:,} tokens that need {needed} of {free}",
             "cut the prompt",
             found.n_tokens,
+            may_run=run_bytes(model.config, n) <= (found.n_free or 0),
         )
 
 

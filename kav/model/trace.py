@@ -246,7 +246,13 @@ def _bounds(chosen: slice | None, n: int, what: str) -> tuple[int, int]:
 
 
 def run(
-    model: Model, tokens: Tokens, edits: Iterable[Edit] = (), *, base: Trace | None = None, task: Task | None = None
+    model: Model,
+    tokens: Tokens,
+    edits: Iterable[Edit] = (),
+    *,
+    base: Trace | None = None,
+    task: Task | None = None,
+    so_far: Callable[[Trace], None] | None = None,
 ) -> Trace:
     """Return the trace of one forward pass of the model, as edited, on a prompt.
 
@@ -262,6 +268,8 @@ def run(
         differs, and the positions before the first token (or edited row) that differs.
     task : Task or None
         Reports after every layer.
+    so_far : callable or None
+        Called after every layer but the last with a trace that has only the layers so far, and the stream after them.
 
     Returns
     -------
@@ -275,11 +283,19 @@ def run(
     """
     edits = tuple(edits)
     check_tokens(tokens, model.config)
-    trace, notice = with_fallback(model, lambda model: _run(model, tokens, edits, base=base, task=task))
+    trace, notice = with_fallback(model, lambda model: _run(model, tokens, edits, base=base, task=task, so_far=so_far))
     return replace(trace, notice=notice) if notice else trace
 
 
-def _run(model: Model, tokens: Tokens, edits: tuple[Edit, ...], *, base: Trace | None, task: Task | None) -> Trace:
+def _run(
+    model: Model,
+    tokens: Tokens,
+    edits: tuple[Edit, ...],
+    *,
+    base: Trace | None,
+    task: Task | None,
+    so_far: Callable[[Trace], None] | None,
+) -> Trace:
     config = model.config
     check_memory(model, len(tokens.ids))
     resolved = resolve(edits, config, len(tokens.ids))
@@ -299,5 +315,8 @@ def _run(model: Model, tokens: Tokens, edits: tuple[Edit, ...], *, base: Trace |
         layers.append(step)
         if task is not None:
             task.report((layer + 1) / config.n_layers)
+        if so_far is not None and layer + 1 < config.n_layers:
+            stream = rows if base is None or same == 0 else stream_from(base.resid_pre(layer + 1), 0, same, rows)
+            so_far(Trace(model, tokens, edits, resolved, tuple(layers), stream))
     resid_final = rows if base is None or same == 0 else stream_from(base.resid_final, 0, same, rows)
     return Trace(model, tokens, edits, resolved, tuple(layers), resid_final)

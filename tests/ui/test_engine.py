@@ -228,3 +228,46 @@ def test_the_preferred_channel_has_every_second_turn_and_starves_nobody():
         time.sleep(0.002)
     engine.close()
     assert order[:6] == ["hero", "a", "hero", "b", "hero", "c"]
+
+
+def test_a_long_run_gives_way_to_a_newer_one_and_a_short_one_is_waited_for(engine, qtbot, monkeypatch):
+    """A run of a minute held up the next letter of the prompt for a minute."""
+    recorder = Recorder(engine)
+    engine.submit("trace", slow("short"), lane="runs")
+    qtbot.waitUntil(lambda: engine._running["runs"] is not None)
+    engine.submit("trace", slow("next"), lane="runs")
+    qtbot.waitUntil(lambda: recorder.values("trace") == ["short", "next"])
+    monkeypatch.setattr("ui.engine.PATIENCE", 0.0)
+    engine.submit("trace", slow("long", steps=500), lane="runs")
+    qtbot.waitUntil(lambda: engine._running["runs"] is not None)
+    time.sleep(0.01)
+    engine.submit("trace", slow("newer"), lane="runs")
+    qtbot.waitUntil(lambda: recorder.values("trace")[-1] == "newer", timeout=2000)
+    assert recorder.values("trace") == ["short", "next", "newer"]
+    assert recorder.stopped == ["trace"]
+
+
+def test_a_run_delays_no_panel(engine, qtbot):
+    recorder, gate = Recorder(engine), threading.Event()
+    engine.submit("trace", lambda task: gate.wait(10), lane="runs")
+    engine.submit("fit", lambda task: "live")
+    qtbot.waitUntil(lambda: recorder.values("fit") == ["live"])
+    gate.set()
+
+
+def test_what_is_there_so_far_arrives_in_the_gui_thread_unless_it_was_dropped(engine, qtbot):
+    seen, gate = [], threading.Event()
+    engine.showed.connect(lambda channel, value: seen.append((channel, value, threading.current_thread())))
+
+    def work(task):
+        task.show("half")
+        gate.wait(5)
+        task.show("late")
+
+    engine.submit("trace", work, lane="runs")
+    qtbot.waitUntil(lambda: bool(seen))
+    assert seen == [("trace", "half", threading.main_thread())]
+    engine.cancel("trace")
+    gate.set()
+    qtbot.waitUntil(lambda: not engine.busy())
+    assert len(seen) == 1

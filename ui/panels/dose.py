@@ -31,7 +31,7 @@ class DosePanel(Panel):
     question = "Does it matter?"
     titles: ClassVar[dict[str, str]] = {"head": "Dose response", "regression": "Dose response"}
     view = dose
-    lane = "long"  # a curve is many reruns: it must never delay a drag
+    lane = "sweeps"  # a curve is many reruns: it must never delay a drag
 
     def build(self) -> None:
         self._component: dose.Component | None = None

@@ -180,7 +180,7 @@ def mosaic(trace: Trace, task: Task, last: Result | None = None) -> tuple[tuple[
     def of_layer(layer: int) -> tuple[Thumb, ...]:
         if last is not None and isinstance(before, Trace) and _same_layer(trace, before, layer):
             return last.thumbs[layer]
-        return _thumbs(trace, layer, queries)
+        return layer_thumbs(trace, layer, queries)
 
     shared = is_numpy_array(trace.resid_final) and worth(trace.n_tokens * trace.model.config.d_model)
     for start in range(0, n_layers, LAYERS_AT_ONCE):
@@ -195,10 +195,12 @@ def _same_layer(trace: Trace, before: Trace, layer: int) -> bool:
     return same and trace.layers[layer] is before.layers[layer] and trace.edits_of(layer) == before.edits_of(layer)
 
 
-def _thumbs(trace: Trace, layer: int, queries: Judged) -> tuple[Thumb, ...]:
-    from kav.circuits.roles import layer_roles, rows_at
+def layer_thumbs(trace: Trace, layer: int, queries: Judged | None = None) -> tuple[Thumb, ...]:
+    """Return a thumbnail of every head of a layer; `queries` are those that are judged if they are known."""
+    from kav.circuits.roles import judged, layer_roles, rows_at
 
     config, found = trace.model.config, []
+    queries = judged(trace.tokens.ids) if queries is None else queries
     edited = {getattr(edit, "head", None) for edit in trace.edits_of(layer)}
     in_group = config.n_heads // config.n_kv_heads
     at_once = in_group * max(1, CELLS // (in_group * len(queries.queries) * trace.n_tokens))

@@ -254,3 +254,17 @@ def test_run_reports_progress_and_can_be_cancelled():
     task.cancel()
     with pytest.raises(Cancelled):
         run(model, model.tokens(some_ids(4)), task=task)
+
+
+@pytest.mark.parametrize("edits", [(), (ScaleHead(1, 0, 0.5),)])
+def test_layers_so_far_are_those_of_the_whole_run(edits):
+    model = tiny_model(n_layers=4)
+    base = run(model, model.tokens(some_ids(6)))
+    for earlier in (None, base):
+        seen = []
+        trace = run(model, model.tokens((*some_ids(6), 7)), edits, base=earlier, so_far=seen.append)
+        assert [len(one.layers) for one in seen] == [1, 2, 3]
+        for one in seen:
+            assert all(layer is trace.layers[i] for i, layer in enumerate(one.layers))
+            np.testing.assert_allclose(one.resid_final, trace.resid(len(one.layers)), atol=1e-6)
+            np.testing.assert_array_equal(one.pattern(0, 1), trace.pattern(0, 1))

@@ -1,0 +1,62 @@
+"""A run that takes long shows its first layers as they are, and says how long the rest will take."""
+
+import numpy as np
+import pytest
+
+import kav
+from kav.task import Task
+from kav.views import attention
+from kav.views.scene import HeadScene, Selection
+from kav.views.so_far import SoFar, teller, time_left
+from tests.kav.model_factory import some_ids, tiny_model
+
+
+class Clock:
+    """Every look at it costs some seconds."""
+
+    def __init__(self, seconds):
+        self.seconds, self.now = seconds, 0.0
+
+    def __call__(self):
+        self.now += self.seconds
+        return self.now
+
+
+def _told(seconds, n_layers=4):
+    model, seen = tiny_model(n_layers=n_layers), []
+    tokens = model.tokens(some_ids(12))
+    trace = kav.run(model, tokens, so_far=teller(seen.append, clock=Clock(seconds)))
+    return trace, seen
+
+
+def test_layers_are_shown_as_they_are_done_and_as_the_whole_run_has_them():
+    trace, seen = _told(2.0)
+    assert [len(one.thumbs) for one in seen] == [1, 2, 3]
+    whole = attention.compute(attention.Spec(HeadScene(trace, Selection())), Task()).thumbs
+    for layer, heads in enumerate(seen[-1].thumbs):
+        for thumb, final in zip(heads, whole[layer], strict=True):
+            assert (thumb.layer, thumb.head, thumb.role) == (final.layer, final.head, final.role)
+            np.testing.assert_array_equal(thumb.cells, final.cells)
+
+
+def test_rest_of_the_run_is_forecast_from_the_last_layer():
+    seen = _told(10.0)[1]
+    assert [one.seconds_left for one in seen] == [30.0, 20.0, 10.0]
+    assert seen[0].text() == "12 tokens: layer 0 of 4 so far, about 30 s left"
+    assert seen[1].text() == "12 tokens: layers 0–1 of 4 so far, about 20 s left"
+    assert seen[1].fraction == 0.5
+
+
+def test_fast_run_is_not_told_about():
+    assert _told(0.01)[1] == []
+
+
+@pytest.mark.parametrize(
+    ("seconds", "words"), [(3, "a few seconds"), (8, "about 10 s"), (61, "about 60 s"), (170, "about 3 min")]
+)
+def test_time_left_in_words(seconds, words):
+    assert time_left(seconds) == f"{words} left"
+
+
+def test_large_prompt_is_written_with_separators():
+    assert SoFar(4096, 30, ((),) * 3, 40).text().startswith("4,096 tokens: layers 0–2 of 30")
