@@ -57,6 +57,7 @@ class PromptBar(QWidget):
         column.addLayout(self._first)
         column.addLayout(self._second)
         self._wire()
+        self._listed: tuple[Label, ...] = ()  # the tokens that the lists of queries and keys hold
         self._feed = Feed("prompt", view, session, spec=self._spec, parent=self)
         self._feed.drawn.connect(self._draw)
         self._on_session_scene_changed()
@@ -168,10 +169,13 @@ class PromptBar(QWidget):
         strip.set_selection(result.query, result.key)
         self.predictions.set_predictions(result.predictions)
         self.chip.set_edits(result.edits_text)
-        tokens = [(i, _row_text(label)) for i, label in enumerate(result.labels)]
+        if result.labels is not self._listed:
+            self._listed = result.labels
+            tokens = [(i, _row_text(label)) for i, label in enumerate(result.labels)]
+            for pill in (self.query, self.key):
+                pill.set_options(tokens)
         self.head.set_value(f"{result.layer}.{result.head}", (result.layer, result.head))
         for pill, index in ((self.query, result.query), (self.key, result.key)):
-            pill.set_options(tokens)
             pill.set_value(result.labels[index], index)
         candidates = [(p.token, p.label.text) for p in result.predictions]
         self._target_search.set_candidates(candidates)

@@ -67,6 +67,7 @@ class Result:
     unit: str  # "logits" or ""
     predictions: tuple[Prediction, ...] = ()
     lens: np.ndarray | None = None  # (n_layers + 1,) target log-probability read from each layer's stream
+    known: tuple[object, ...] = ()  # head scene: the sums of the runs, which the next result may ask for again
     total_name: str = "logit"  # "logit difference" with a foil, "fit" in the regression scene
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import ClassVar
 
 import numpy as np
@@ -20,7 +21,7 @@ from ..widgets.segmented import Segmented
 from ..widgets.waterfall import Waterfall
 
 PICTURES = (("bars", "Bars"), ("predictions", "Predictions"))
-MOST_PLACES = 200  # samples whose x the list of queries offers
+MOST_PLACES = 200  # samples whose x the list of queries offers; tokens from which it is filled when it is opened
 MOST_LAYERS = 7  # of the logit lens in words
 
 
@@ -80,8 +81,11 @@ class AttributionPanel(Panel):
         trace = self.session.trace
         if trace is not None and trace is not self._labels_of:
             self._labels_of = trace
-            self.read_at.set_options([(i, str(label)) for i, label in enumerate(token_labels(trace))])
-        if result.read_at is not None:
+            if trace.n_tokens <= MOST_PLACES:
+                self.read_at.set_options(_token_rows(trace))
+        if trace is not None and trace.n_tokens > MOST_PLACES and result.read_at is not None:
+            self.read_at.set_long((result.read_at.position, str(result.read_at)), partial(_token_rows, trace))
+        elif result.read_at is not None:
             self.read_at.set_current(result.read_at.position)
 
     def _show_place(self, result: attribution.Result) -> None:
@@ -125,6 +129,10 @@ class AttributionPanel(Panel):
 
     def _on_predictions_target_requested(self, token: int) -> None:
         self.session.select(target=token)
+
+
+def _token_rows(trace: Trace) -> list[tuple[object, str]]:
+    return [(i, str(label)) for i, label in enumerate(token_labels(trace))]
 
 
 def lens_text(result: attribution.Result) -> str:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from PySide6.QtCore import QPoint, QRectF, QSignalBlocker, QSize, Qt, Signal
-from PySide6.QtGui import QFocusEvent, QFontMetricsF, QPainter, QPaintEvent, QWheelEvent
+from PySide6.QtGui import QFocusEvent, QFontMetricsF, QKeyEvent, QPainter, QPaintEvent, QWheelEvent
 from PySide6.QtWidgets import QComboBox, QSizePolicy, QStyledItemDelegate, QWidget
 
 from ..theme import current, font
@@ -41,6 +41,9 @@ class Combo(QComboBox):
         super().__init__(parent)
         describe(self, name, label, tip)
         self._width, self._most = width, most
+        self._options: tuple[tuple[object, str], ...] = ()
+        self._others: Callable[[], Sequence[tuple[object, str]]] | None = None
+        self._rows: dict[object, int] = {}  # key -> its first row
         self.setFont(font(12, 500))
         self.setFixedHeight(HEIGHT)
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
@@ -56,13 +59,27 @@ class Combo(QComboBox):
     def set_options(self, options: Sequence[tuple[object, str]]) -> None:
         """Set the choices without a signal; the current one stays if it is still among them."""
         options = tuple(options)
-        if options == tuple((self.itemData(i), self.itemText(i)) for i in range(self.count())):
+        if options == self._options:
             return
-        key = self.current()
+        key, self._options = self.current(), options
+        self._rows = {key: i for i, (key, _) in reversed(list(enumerate(options)))}
         with QSignalBlocker(self):
             self._fill(options)
         self.set_current(key)
         self.updateGeometry()
+
+    def set_long(self, current: tuple[object, str], options: Callable[[], Sequence[tuple[object, str]]]) -> None:
+        """Show one of many choices; the others are asked for when the list is opened or gets the keyboard."""
+        self.set_options((current,))
+        self.set_current(current[0])
+        self._others = options
+
+    def _open(self) -> None:
+        """Before anything can be chosen."""
+        self.opening.emit()
+        others, self._others = self._others, None
+        if others is not None:
+            self.set_options(others())
 
     def _fill(self, options: Sequence[tuple[object, str]]) -> None:
         self.clear()
@@ -71,7 +88,7 @@ class Combo(QComboBox):
 
     def set_current(self, key: object) -> None:
         """Choose an option without a signal; an unknown key is ignored."""
-        index = next((i for i in range(self.count()) if self.itemData(i) == key), -1)
+        index = self._rows.get(key, -1)
         if index >= 0 and index != self.currentIndex():
             with QSignalBlocker(self):
                 self.setCurrentIndex(index)
@@ -94,16 +111,20 @@ class Combo(QComboBox):
 
     def showPopup(self) -> None:
         """Open the list; a long one can be searched."""
-        self.opening.emit()
+        self._open()
         if self.count() < SEARCHED_FROM:
             super().showPopup()
             return
-        self._choices.set_options([(self.itemData(i), self.itemText(i)) for i in range(self.count())])
+        self._choices.set_options(self._options)
         self._choices.open_at(self.mapToGlobal(QPoint(0, self.height() + 2)), self.width(), self.current())
 
     def focusInEvent(self, event: QFocusEvent) -> None:
-        self.opening.emit()
+        self._open()
         super().focusInEvent(event)
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        self._open()  # what was asked for with the keyboard here
+        super().keyPressEvent(event)
 
     def hidePopup(self) -> None:
         """Close the list."""

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import math
+from functools import lru_cache
+
 import numpy as np
 from PySide6.QtCore import QPointF, Qt
-from PySide6.QtGui import QColor, QPainter, QPen, QPolygonF
+from PySide6.QtGui import QColor, QImage, QPaintEngine, QPainter, QPen
 
 from ..theme import current
 
@@ -12,7 +15,8 @@ LARGEST, SMALLEST = 15.0, 3.2
 HEAVY = 0.01  # weight from which a dot is filled and always named
 RING = 3.5  # distance of the selected dot's second ring
 CELL = 7.0  # of dots in one cell of a crowd only one is drawn
-_MANY = 600  # beyond that, light dots are drawn as points, without an outline of their own
+CROWD = 1500  # tokens from which light dots that lie over each other are drawn once
+_FEW = 50  # up to that, each light dot is drawn as a circle of its own
 
 
 def radii(weight: np.ndarray, kind: str) -> np.ndarray:
@@ -49,10 +53,8 @@ def paint_dots(painter: QPainter, places: np.ndarray, weight: np.ndarray, shown:
     order = order[np.argsort(weight[order], kind="stable")]
     light = order[weight[order] < HEAVY]
     heavy = order[weight[order] >= HEAVY]
-    if len(light) > _MANY:
-        for width, color in ((2 * SMALLEST + 1.3, ink), (2 * SMALLEST - 1.3, panel)):
-            painter.setPen(QPen(color, width, Qt.PenStyle.SolidLine, Qt.PenCapStyle.RoundCap))
-            painter.drawPoints(QPolygonF([QPointF(x, y) for x, y, _ in places[light]]))
+    if len(light) > _FEW and painter.paintEngine().type() == QPaintEngine.Type.Raster:
+        _stamp(painter, places[light])
     else:
         painter.setPen(QPen(ink, 1.3))
         painter.setBrush(panel)
@@ -64,6 +66,38 @@ def paint_dots(painter: QPainter, places: np.ndarray, weight: np.ndarray, shown:
     painter.setBrush(fill)
     for x, y, r in places[heavy]:
         painter.drawEllipse(QPointF(x, y), r, r)
+
+
+def _stamp(painter: QPainter, places: np.ndarray) -> None:
+    """Paint light dots, which are all alike if they have one radius, as copies of pictures made once.
+
+    A circle is drawn in an eighth of a millisecond, a copy in a fiftieth of that. Copies stand on whole pixels.
+    """
+    theme, scale = current(), painter.deviceTransform().m11()
+    for radius in np.unique(places[:, 2]).tolist():
+        picture = _dot(radius, scale, theme.weight_ink, theme.panel)
+        side = picture.width() / scale
+        there = places[places[:, 2] == radius]
+        corners = np.round((there[:, :2] - side / 2) * scale) / scale
+        for x, y in corners.tolist():
+            painter.drawImage(QPointF(x, y), picture)
+
+
+@lru_cache(maxsize=64)
+def _dot(radius: float, scale: float, ink: str, panel: str) -> QImage:
+    side = math.ceil((2 * radius + 1.3) * scale) + 2
+    picture = QImage(side, side, QImage.Format.Format_ARGB32_Premultiplied)
+    picture.fill(Qt.GlobalColor.transparent)
+    painter = QPainter(picture)
+    painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+    painter.scale(scale, scale)
+    painter.setPen(QPen(QColor(ink), 1.3))
+    painter.setBrush(QColor(panel))
+    middle = side / scale / 2
+    painter.drawEllipse(QPointF(middle, middle), radius, radius)
+    painter.end()
+    picture.setDevicePixelRatio(scale)
+    return picture
 
 
 def paint_selected(painter: QPainter, x: float, y: float, r: float, filled: bool) -> None:

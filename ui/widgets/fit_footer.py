@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QHBoxLayout, QWidget
 
 from kav.views.fit import Result
-from kav.views.words import number
+from kav.views.words import Label, number
 
 from .card import Caption
 from .combo import Combo
 from .slider import Slider
 from .value_field import ValueField
 
+MANY = 200  # tokens from which the list is filled when it is opened
 BETA_LOW, BETA_HIGH = 0.05, 50.0
 
 
@@ -98,9 +101,12 @@ class HeadFitFooter(QWidget):
 
     def show_result(self, result: Result, query: int) -> None:
         """Show where the query is; a slider under the mouse keeps its own value."""
-        others = [label for i, label in enumerate(result.labels) if i != query and label.position is not None]
-        self.towards.set_options([(label.position, str(label)) for label in others])
-        self.towards.set_current(result.towards)
+        if result.towards is not None and len(result.labels) > MANY:
+            here = (result.towards, str(result.labels[result.towards]))
+            self.towards.set_long(here, partial(_others, result.labels, query))
+        else:
+            self.towards.set_options(_others(result.labels, query))
+            self.towards.set_current(result.towards)
         alone = "" if result.towards is not None else "The prompt has no other token to move towards"
         for control in (self.towards, self.query, self.t):
             control.set_available(alone)
@@ -124,6 +130,11 @@ class HeadFitFooter(QWidget):
     def _on_beta_entered(self, beta: float) -> None:
         self.sharpnessMoved.emit(beta)
         self.dragEnded.emit()
+
+
+def _others(labels: tuple[Label, ...], query: int) -> list[tuple[object, str]]:
+    found = (label for i, label in enumerate(labels) if i != query and label.position is not None)
+    return [(label.position, str(label)) for label in found]
 
 
 def _broken_beta(beta: float) -> str:

@@ -6,7 +6,18 @@ import math
 
 import numpy as np
 from PySide6.QtCore import QEvent, QPointF, QRectF, QSize, Qt, Signal
-from PySide6.QtGui import QColor, QImage, QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QPen, QWheelEvent
+from PySide6.QtGui import (
+    QColor,
+    QImage,
+    QKeyEvent,
+    QMouseEvent,
+    QPaintEngine,
+    QPainter,
+    QPaintEvent,
+    QPen,
+    QPixmap,
+    QWheelEvent,
+)
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from kav.views.attention import Thumb
@@ -38,6 +49,8 @@ class Mosaic(Painted):
         self._compact = False
         self._shift = QPointF()
         self._hovered = (-1, -1)
+        self._pixmap: QPixmap | None = None
+        self._painted: tuple[object, ...] | None = None
         self._sheets: dict[tuple[object, ...], QImage] = {}
 
     # --- data ----------------------------------------------------------------------------------------------------
@@ -59,6 +72,7 @@ class Mosaic(Painted):
         """Show the heads, thumbs[layer][head], and frame one."""
         if thumbs is not self._thumbs:
             self._sheets.clear()
+            self._pixmap = None
         self._thumbs, self._chosen = thumbs, (layer, head)
         self._show_chosen()
         name = self._name(layer, head)
@@ -146,13 +160,14 @@ class Mosaic(Painted):
 
     def paintEvent(self, event: QPaintEvent) -> None:
         painter, tiles = QPainter(self), self.tiles()
-        self._paint_headings(painter, tiles)
+        if painter.paintEngine().type() == QPaintEngine.Type.Raster:
+            painter.drawPixmap(0, 0, self._ground(tiles))
+        else:
+            self._paint_ground(painter, tiles)
         painter.save()
-        if not tiles.named:
-            painter.setClipRect(QRectF(tiles.x - 3, tiles.y - 3, self.width(), self._floor() - tiles.y + 3))
-        for layer, heads in enumerate(self._thumbs):
-            for head, thumb in enumerate(heads):
-                self._paint_thumb(painter, tiles, layer, head, thumb)
+        self._clip(painter, tiles)
+        for place in (self._hovered, self._chosen):
+            self._paint_frame(painter, tiles, *place)
         painter.restore()
         if self._compact:
             self._paint_caption(painter, tiles)
@@ -160,6 +175,60 @@ class Mosaic(Painted):
             self._paint_line(painter)
         self.paint_ring(painter, QRectF(self.rect()).adjusted(1, 1, -1, -1))
         painter.end()
+
+    def _clip(self, painter: QPainter, tiles: Tiles) -> None:
+        if not tiles.named:
+            painter.setClipRect(QRectF(tiles.x - 3, tiles.y - 3, self.width(), self._floor() - tiles.y + 3))
+
+    def _ground(self, tiles: Tiles) -> QPixmap:
+        """Everything but the frames of what is chosen and hovered, painted once: hundreds of heads take a while."""
+        ratio = self.devicePixelRatioF()
+        key = (self.size(), ratio, self._shift, self._compact, current().name)
+        if key != self._painted or self._pixmap is None:
+            self._painted, self._pixmap = key, QPixmap(self.size() * ratio)
+            self._pixmap.setDevicePixelRatio(ratio)
+            self._pixmap.fill(Qt.GlobalColor.transparent)
+            painter = QPainter(self._pixmap)
+            self._paint_ground(painter, tiles)
+            painter.end()
+        return self._pixmap
+
+    def _paint_ground(self, painter: QPainter, tiles: Tiles) -> None:
+        self._paint_headings(painter, tiles)
+        painter.save()
+        self._clip(painter, tiles)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing, False)
+        placed = self._placed(tiles)
+        for place, _, part in placed:
+            draw_pixels(painter, place, self._sheet(tiles), part)
+        painter.setBrush(Qt.BrushStyle.NoBrush)
+        painter.setPen(QPen(QColor(current().border), 1))
+        painter.drawRects([place.adjusted(-1, -1, 0, 0) for place, _, _ in placed])
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        painter.setPen(QPen(QColor(current().edited), 2.5))
+        for place, thumb, _ in placed:
+            if thumb.edited:
+                painter.drawRoundedRect(place.adjusted(-1.25, -1.25, 1.25, 1.25), 2, 2)
+        if tiles.named:
+            for place, thumb, _ in placed:
+                self._paint_name(painter, tiles, place, thumb)
+        painter.restore()
+
+    def _placed(self, tiles: Tiles) -> list[tuple[QRectF, Thumb, QRectF]]:
+        """Where the heads in sight are, and which part of the sheet each is."""
+        found, first, side, sight = (
+            [],
+            0,
+            float(self._sheet(tiles).width()) if self._thumbs else 0.0,
+            QRectF(self.rect()),
+        )
+        for layer, heads in enumerate(self._thumbs):
+            for head, thumb in enumerate(heads):
+                place = tiles.rect(layer, head).translated(-self._shift)
+                if place.intersects(sight):
+                    found.append((place, thumb, QRectF(0, first * side, side, side)))
+                first += 1
+        return found
 
     def _paint_headings(self, painter: QPainter, tiles: Tiles) -> None:
         if tiles.named:
@@ -183,48 +252,31 @@ class Mosaic(Painted):
                 if tiles.y <= y <= self._floor() and left < self.width():
                     write(painter, QRectF(left, y - 8, 15, 16), str(down[i]), px=10, color="muted", side="right")
 
-    def _paint_thumb(self, painter: QPainter, tiles: Tiles, layer: int, head: int, thumb: Thumb) -> None:
-        theme, rect = current(), tiles.rect(layer, head).translated(-self._shift)
-        if rect.right() < 0 or rect.left() > self.width() or rect.bottom() < 0 or rect.top() > self.height():
+    def _paint_frame(self, painter: QPainter, tiles: Tiles, layer: int, head: int) -> None:
+        """Frame the chosen head, or the one under the pointer."""
+        if not (0 <= layer < self.n_layers and 0 <= head < len(self._thumbs[layer])):
             return
-        chosen = (layer, head) == self._chosen
-        if tiles.named:
-            self._paint_name(painter, tiles, rect, layer, head, thumb.role, chosen)
-        painter.setRenderHint(QPainter.RenderHint.Antialiasing, False)
-        sheet = self._sheet(max(1, round(rect.width() * self.devicePixelRatioF())))
-        n = sheet.width()
-        first = sum(len(heads) for heads in self._thumbs[:layer]) + head
-        draw_pixels(painter, rect, sheet, QRectF(0, first * n, n, n))
+        theme, rect = current(), tiles.rect(layer, head).translated(-self._shift)
+        edited, chosen = self._thumbs[layer][head].edited, (layer, head) == self._chosen
+        out = 1.0 if chosen else 0.5
+        out = 3.5 if edited else out  # both frames stay visible on the edited head
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         painter.setBrush(Qt.BrushStyle.NoBrush)
-        painter.setPen(QPen(QColor(theme.ctrl if self._hovered == (layer, head) else theme.border), 1))
-        painter.drawRoundedRect(rect.adjusted(-0.5, -0.5, 0.5, 0.5), 2, 2)
-        if thumb.edited:
-            painter.setPen(QPen(QColor(theme.edited), 2.5))
-            painter.drawRoundedRect(rect.adjusted(-1.25, -1.25, 1.25, 1.25), 2, 2)
-        if chosen:
-            out = 3.5 if thumb.edited else 1.0  # both frames stay visible on the edited head
-            painter.setPen(QPen(QColor(theme.ink), 2))
-            painter.drawRoundedRect(rect.adjusted(-out, -out, out, out), 2, 2)
+        painter.setPen(QPen(QColor(theme.ink), 2) if chosen else QPen(QColor(theme.ctrl), 1))
+        painter.drawRoundedRect(rect.adjusted(-out, -out, out, out), 2, 2)
 
-    def _paint_name(
-        self, painter: QPainter, tiles: Tiles, rect: QRectF, layer: int, head: int, role: str, chosen: bool
-    ) -> None:
-        y, text = rect.top() - 16, f"{layer}.{head}"
+    def _paint_name(self, painter: QPainter, tiles: Tiles, rect: QRectF, thumb: Thumb) -> None:
+        y, text, role = rect.top() - 16, f"{thumb.layer}.{thumb.head}", thumb.role
         write(painter, QRectF(rect.left(), y, 60, 16), text, px=11, weight=500, color="ink")
         if tiles.roles:
             left = rect.left() + text_width(text, 11, 500) + 6
             room = rect.left() + tiles.step_x - 6 - left
-            write(
-                painter,
-                QRectF(left, y, room, 16),
-                elided(role, room, 10),
-                px=10,
-                color="text2" if role != "mixed" else "muted",
-            )
+            color = "text2" if role != "mixed" else "muted"
+            write(painter, QRectF(left, y, room, 16), elided(role, room, 10), px=10, color=color)
 
-    def _sheet(self, side: int) -> QImage:
+    def _sheet(self, tiles: Tiles) -> QImage:
         """All thumbs below each other, made at once: hundreds of small pictures would take a tenth of a second."""
+        side = max(1, round(tiles.side * self.devicePixelRatioF()))
         key = (side, current().name)
         if key not in self._sheets:
             cells = np.stack([thumb.cells for layer in self._thumbs for thumb in layer], axis=-1)  # (n, n, n_thumbs)

@@ -26,8 +26,9 @@ from kav.views.words import Label, share
 from ..marks import paint_mark
 from ..theme import current, font
 from .control import Control
-from .drawing import baseline, box, draw_text, focus_ring, shown, text_width
+from .drawing import baseline, box, draw_text, focus_ring, shown
 from .icon_button import paint_icon
+from .painted import text_width
 
 HEIGHT, TOP, CHIP = 42, 8, 30
 GAP, PADDING, JOINED = 3, 6.5, 5
@@ -52,15 +53,19 @@ class TokenStrip(Control):
         self._before: np.ndarray | None = None
         self._query = self._key = -1
         self._offset = 0.0
-        self._rects: list[QRectF] = []
+        self._gaps = self._plain = self._lefts = self._widths = np.zeros(0)
         self.setFixedHeight(HEIGHT)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
 
     def set_tokens(self, labels: Sequence[Label]) -> None:
-        """Show these tokens; the weights are gone until `set_weights`."""
+        """Show these tokens; the weights of others are gone until `set_weights`."""
+        if labels is self._labels:
+            return
         self._labels = tuple(labels)
         self._weights = np.zeros(len(self._labels))
         self._before = None
+        self._gaps = np.asarray([0 if label.joined or i == 0 else GAP for i, label in enumerate(self._labels)], float)
+        self._plain = np.asarray([self._width(label, 400) for label in self._labels], float)
         self._layout()
 
     def set_weights(self, weights: np.ndarray, before: np.ndarray | None = None) -> None:
@@ -71,6 +76,8 @@ class TokenStrip(Control):
 
     def set_selection(self, query: int, key: int) -> None:
         """Mark the query and the key, and scroll the query into sight."""
+        if (query, key) == (self._query, self._key):
+            return
         self._query, self._key = query, key
         if 0 <= query < len(self._labels):
             self.setAccessibleDescription(f"query {self._labels[query].text}")
@@ -78,16 +85,19 @@ class TokenStrip(Control):
 
     def _layout(self) -> None:
         """Place the chips; the selected ones are wider because their text is heavier."""
-        self._rects, x = [], 0.0
-        for index, label in enumerate(self._labels):
-            x += 0 if label.joined or index == 0 else GAP
-            width = text_width(self._number(label), font(10)) + 4 + text_width(shown(label.text), self._font(index))
-            width += 2 * PADDING if not label.joined else 2 * JOINED
-            self._rects.append(QRectF(x, TOP, round(width), CHIP))
-            x += round(width)
+        self._widths = self._plain.copy()
+        for index in {self._query, self._key}:
+            if 0 <= index < len(self._labels):
+                self._widths[index] = self._width(self._labels[index], 600)
+        self._lefts = np.cumsum(self._gaps + np.concatenate([[0.0], self._widths])[: len(self._labels)])
         self._scroll_to(self._query)
         self.updateGeometry()
         self.update()
+
+    def _width(self, label: Label, weight: int) -> int:
+        """The width of a chip whose text has that weight; figures are all as wide as a zero."""
+        text = text_width("0" * len(self._number(label)), 10) + 4 + text_width(shown(label.text), 13, weight)
+        return round(text + 2 * (JOINED if label.joined else PADDING))
 
     def _number(self, label: Label) -> str:
         return "" if label.position is None else str(label.position)
@@ -96,7 +106,11 @@ class TokenStrip(Control):
         return font(13, 600 if index in (self._query, self._key) else 400)
 
     def _overflow(self) -> float:
-        return max(self._rects[-1].right() - self.width() + 2, 0.0) if self._rects else 0.0
+        return max(self._end() - self.width() + 2, 0.0)
+
+    def _end(self) -> float:
+        """Where the last token ends."""
+        return float(self._lefts[-1] + self._widths[-1]) if len(self._lefts) else 0.0
 
     def _scroll(self, offset: float) -> None:
         self._offset = float(round(min(max(offset, 0.0), self._overflow())))
@@ -104,22 +118,25 @@ class TokenStrip(Control):
 
     def _scroll_to(self, index: int) -> None:
         """Keep a token in sight, clear of the arrows."""
-        if not 0 <= index < len(self._rects) or not self._overflow():
+        if not 0 <= index < len(self._lefts) or not self._overflow():
             return self._scroll(self._offset)
-        rect = self._rects[index]
+        rect = self.rect_of(index).translated(self._offset, 0)
         offset = min(self._offset, rect.left() - ARROW - GAP)
         return self._scroll(max(offset, rect.right() + 2 + ARROW - self.width(), 0.0))
 
     def rect_of(self, index: int) -> QRectF:
         """Return where a token is drawn, in pixels."""
-        return self._rects[index].translated(-self._offset, 0)
+        return QRectF(float(self._lefts[index]) - self._offset, TOP, float(self._widths[index]), CHIP)
 
     def index_at(self, x: float) -> int:
         """Return the token at x, -1 if there is none."""
-        return next((i for i, r in enumerate(self._rects) if r.left() <= x + self._offset < r.right() + GAP), -1)
+        place = x + self._offset
+        index = int(np.searchsorted(self._lefts, place, side="right")) - 1
+        inside = index >= 0 and place < self._lefts[index] + self._widths[index] + GAP
+        return index if inside else -1
 
     def sizeHint(self) -> QSize:
-        return QSize(int(self._rects[-1].right()) + 2 if self._rects else 120, HEIGHT)
+        return QSize(int(self._end()) + 2 if self._labels else 120, HEIGHT)
 
     def minimumSizeHint(self) -> QSize:
         return QSize(120, HEIGHT)
@@ -171,11 +188,9 @@ class TokenStrip(Control):
     def paintEvent(self, event: QPaintEvent) -> None:
         painter = QPainter(self)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-        order = sorted(range(len(self._labels)), key=lambda i: i in (self._query, self._key))
-        for index in order:
-            rect = self.rect_of(index)
-            if rect.right() > 0 and rect.left() < self.width():
-                self._paint_chip(painter, index, rect)
+        seen = np.flatnonzero((self._lefts + self._widths > self._offset) & (self._lefts < self._offset + self.width()))
+        for index in sorted(seen.tolist(), key=lambda i: i in (self._query, self._key)):
+            self._paint_chip(painter, index, self.rect_of(index))
         self._paint_ends(painter)
         if self.ringed:
             focus_ring(painter, QRectF(self.rect()), 6)

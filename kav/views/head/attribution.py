@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from kav.arrays import namespace, to_host
@@ -15,14 +17,37 @@ from kav.views.words import Piece, Reading, signed, token_pieces, was
 
 _KINDS = {"head": "head", "mlp": "mlp", "embedding": "embedding", "position": "embedding", "norm bias": "norm"}
 
+KEPT = 1 << 26
+"""Bytes up to which a sum with all its source tokens is kept for the next result."""
+
+
+@dataclass(frozen=True, eq=False)
+class Known:
+    """The sum of one run at one place, whatever head is looked at, and the logit lens there."""
+
+    trace: Trace
+    at: tuple[int, int, int | None]  # query, target, foil
+    attribution: Attribution
+    lens: np.ndarray
+
+    def is_of(self, trace: Trace, focus: Focus) -> bool:
+        """Return whether it answers what is asked now."""
+        return self.trace is trace and self.at == (focus.query, focus.target, focus.foil)
+
 
 def compute(spec: Spec, task: Task, last: Result | None = None) -> Result:
     """Return the parts of the target's logit (or logit difference) at the query, and the predictions there."""
     scene = as_head(spec.scene)
     focus = resolve(scene)
-    now = _attribution(scene.trace, focus)
+    known = last.known if last is not None and last.kind == "head" else ()
+    now = _of(scene.trace, focus, known)
     task.report(0.5)
-    before = None if scene.before is None else _attribution(scene.before, focus)
+    earlier = None if scene.before is None else _of(scene.before, focus, known)
+    return _result(scene, focus, now, earlier)
+
+
+def _result(scene: HeadScene, focus: Focus, own: Known, earlier: Known | None) -> Result:
+    now, before = own.attribution, None if earlier is None else earlier.attribution
     return Result(
         kind="head",
         reading=_reading(scene, focus, now, before=before),
@@ -33,13 +58,19 @@ def compute(spec: Spec, task: Task, last: Result | None = None) -> Result:
         read_at=token_label(scene.trace, focus.query),
         unit="logits",
         predictions=predictions(scene, focus),
-        lens=lens(scene.trace, focus.query, focus.target),
+        lens=own.lens,
         total_name=("logit" if focus.foil is None else "logit difference") + (", before softcap" if now.capped else ""),
+        known=tuple(one for one in (own, earlier) if one is not None and one.attribution.sources.nbytes <= KEPT),
     )
 
 
-def _attribution(trace: Trace, focus: Focus) -> Attribution:
-    return attribution(trace, focus.query, focus.target, focus.foil)
+def _of(trace: Trace, focus: Focus, known: tuple[object, ...]) -> Known:
+    """The sum of one run, taken from what is known of it: another head asks for the same one."""
+    for found in known:
+        if isinstance(found, Known) and found.is_of(trace, focus):
+            return found
+    at = (focus.query, focus.target, focus.foil)
+    return Known(trace, at, attribution(trace, *at), lens(trace, focus.query, focus.target))
 
 
 def _parts(scene: HeadScene, focus: Focus, now: Attribution, *, before: Attribution | None) -> tuple[Part, ...]:

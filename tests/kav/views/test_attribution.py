@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -132,3 +133,16 @@ def test_predictions_are_sorted_probabilities_with_the_target_among_them(scene):
     target = next(prediction for prediction in result.predictions if prediction.is_target)
     assert target.before > 0.8 > 0.1 > target.probability
     assert target.label.shown == "carriage"
+
+
+def test_another_head_asks_for_the_same_sum_and_it_is_not_made_again(scene, monkeypatch):
+    made = scene(ScaleHead(0, 0, 0.5))
+    one = attribution.compute(attribution.Spec(made), Task())
+    moved = replace(made, selection=replace(made.selection, layer=0, head=2))
+    fresh = attribution.compute(attribution.Spec(moved), Task())
+    monkeypatch.setattr("kav.views.head.attribution.attribution", None)  # whoever calls it now fails
+    again = attribution.compute(attribution.Spec(moved), Task(), one)
+    assert again.parts == fresh.parts
+    assert (again.total, again.total_before) == (fresh.total, fresh.total_before)
+    with pytest.raises(TypeError):
+        attribution.compute(attribution.Spec(replace(moved, selection=replace(moved.selection, query=3))), Task(), one)

@@ -86,3 +86,25 @@ def test_a_long_list_is_searched_by_typing(qtbot):
     assert caught.args == [(17, 5)]
     assert combo.current() == (17, 5)
     assert choices.isHidden()
+
+
+def test_a_long_list_is_made_when_it_is_opened_or_gets_the_keyboard(qtbot):
+    made = []
+
+    def rows():
+        made.append(True)
+        return [(i, f"{i} token") for i in range(300)]
+
+    combo = Combo()
+    qtbot.addWidget(combo)
+    combo.show()
+    combo.set_long((7, "7 token"), rows)
+    assert (combo.current(), combo.currentText(), combo.count(), made) == (7, "7 token", 1, [])
+    with qtbot.waitSignal(combo.changed) as signal:
+        qtbot.keyClick(combo, Qt.Key.Key_Down)
+    assert signal.args == [8]
+    assert (combo.count(), len(made)) == (300, 1)
+    combo.set_long((9, "9 token"), rows)
+    combo.showPopup()
+    assert (combo.current(), combo.count(), len(made)) == (9, 300, 2)
+    combo.hidePopup()
