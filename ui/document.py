@@ -24,6 +24,7 @@ class Document:
     h: float = 0.45
     x_query: float = 4.2
     doses: tuple[tuple[int, float], ...] = ()  # (sample, scale of its kernel weight)
+    responses: tuple[tuple[int, float], ...] = ()  # (sample, scale of its response)
 
 
 def same_thing(one: Edit, other: Edit) -> bool:

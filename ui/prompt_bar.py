@@ -246,7 +246,11 @@ class PromptBar(QWidget):
         if self.session.kind == "head":
             self.session.remove_edit(self.session.edits[index])
         else:
-            self.session.set_sample_dose(self.session.document.doses[index][0], 1.0)
+            document, n_doses = self.session.document, len(self.session.document.doses)
+            if index < n_doses:
+                self.session.set_sample_dose(document.doses[index][0], 1.0)
+            else:
+                self.session.set_sample_response(document.responses[index - n_doses][0], 1.0)
 
     def _on_head_activated(self, place: Any) -> None:
         self.session.select_head(*place)

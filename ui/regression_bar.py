@@ -7,8 +7,8 @@ from PySide6.QtCore import QObject
 from PySide6.QtWidgets import QWidget
 
 from kav.errors import KavError
-from kav.regression.fit import checked_bandwidth
 from kav.regression.kernels import KERNELS
+from kav.regression.rules import bandwidth_limits, typed_bandwidth
 from kav.views.prompt import Result
 from kav.views.words import number
 
@@ -94,7 +94,8 @@ class RegressionBar(QObject):
 
     def _on_bandwidth_typed(self, text: str) -> None:
         try:
-            self._session.set_h(checked_bandwidth(_typed(text, "bandwidth h")))
+            limits = bandwidth_limits(self._session.document.samples.x)
+            self._session.set_h(typed_bandwidth(_typed(text, "bandwidth h"), limits))
         except KavError as error:
             self._session.problemRaised.emit(error)
 

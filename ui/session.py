@@ -111,7 +111,7 @@ class Session(RegressionChanges, QObject):
     @property
     def edited(self) -> bool:
         """Whether the scene at hand differs from the model (or the samples) as it is."""
-        return bool(self.edits if self.kind == "head" else self.document.doses)
+        return bool(self.edits if self.kind == "head" else self.document.doses or self.document.responses)
 
     def scene(self) -> Scene | None:
         """Return what the panels are asked about, None while there is nothing to show."""
@@ -125,7 +125,9 @@ class Session(RegressionChanges, QObject):
     def _regression_scene(self) -> RegressionScene:
         doc = self.document
         scene = RegressionScene(doc.samples, doc.kernel, doc.h, doc.x_query, self.place.sample)
-        return replace(scene, doses=doc.doses, before=scene) if doc.doses else scene
+        if not self.edited:
+            return scene
+        return replace(scene, samples=self.scaled(), doses=doc.doses, responses=doc.responses, before=scene)
 
     # --- model and prompt ----------------------------------------------------------------------------------------
 
@@ -292,7 +294,7 @@ class Session(RegressionChanges, QObject):
 
     def clear_edits(self) -> None:
         """Show the model (or the samples) as it is."""
-        cleared = {"edits": ()} if self.kind == "head" else {"doses": ()}
+        cleared = {"edits": ()} if self.kind == "head" else {"doses": (), "responses": ()}
         self._change(replace(self.document, **cleared), "reset edits")
 
     def undo(self) -> None:

@@ -9,7 +9,6 @@ import numpy as np
 
 from kav.arrays import to_host
 from kav.errors import KavError
-from kav.regression.dialect import number
 from kav.regression.fit import float64_arrays
 from kav.regression.kernels import kernel_named
 
@@ -87,21 +86,22 @@ def bandwidth_limits(x: np.ndarray) -> tuple[float, float]:
     return 1e-9 * span, 1e3 * span
 
 
-def typed_bandwidth(typed: str | float, x: np.ndarray) -> float:
-    """Return a bandwidth as someone typed it, with a decimal point or comma.
+def typed_bandwidth(h: float, limits: tuple[float, float]) -> float:
+    """Return a bandwidth that someone typed, if it is of use.
+
+    Parameters
+    ----------
+    limits : (float, float)
+        `bandwidth_limits` of the samples.
 
     Raises
     ------
     KavError
-        If it is no number, or outside `bandwidth_limits`.
+        If it is not > 0, or outside the limits; the sentence says which.
     """
-    low, high = bandwidth_limits(x)
-    text = str(typed).strip()
-    value = number(text, "," if "," in text and "." not in text else ".")
-    if value is None or (math.isnan(value) and text.lower() != "nan"):
-        raise KavError(f"bandwidth h must be a number > 0, got {text!r}")
-    if not value > 0 or not math.isfinite(value):
-        raise KavError(f"bandwidth h must be > 0 and finite, got {value:g}")
-    if not low <= value <= high:
-        raise KavError(f"bandwidth h must be between {low:.3g} and {high:.3g} for these samples, got {value:g}")
-    return value
+    low, high = limits
+    if not h > 0:
+        raise KavError(f"bandwidth h must be > 0, got {h:g}".replace("-", "\u2212"))
+    if not low <= h <= high:
+        raise KavError(f"bandwidth h must be between {low:.3g} and {high:.3g} for these samples, got {h:g}")
+    return h

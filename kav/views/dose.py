@@ -99,8 +99,11 @@ def python(spec: Spec) -> str:
         from kav.views.regression.dose import compute as regression
 
         sample = regression(spec, Task()).component.sample
-        script = _RESPONSE_SCRIPT if spec.scope == "response" else _WEIGHT_SCRIPT
-        return regression_setup(spec.scene) + f"sample = {sample}\n" + script
+        setup = regression_setup(spec.scene) + f"sample = {sample}\n"
+        if spec.scope != "response":
+            return setup + _WEIGHT_SCRIPT
+        y = spec.scene.base.samples.pair(int(sample or 0))[1]
+        return setup + f"y[sample] = {y!r}  # at dose 1\n" + _RESPONSE_SCRIPT
     from kav.views.head.dose import scaled
 
     scene = as_head(spec.scene)
@@ -137,9 +140,6 @@ print(f"f({x_query:g}) {as_it_runs:.3f}, without sample {sample} {removed:.3f}")
 
 _RESPONSE_SCRIPT = """
 doses = np.linspace(-1, 3, 81)
-scale[sample] = 1.0
-weights = kav.smoother_matrix(x, [x_query], h, kernel)[0] * scale
-weights = weights / weights.sum()
 response = weights @ y + (doses - 1) * weights[sample] * y[sample]
 removed, as_it_runs = np.interp([0, 1], doses, response)
 print(f"f({x_query:g}) {as_it_runs:.3f}, response of sample {sample} at 0: {removed:.3f}")

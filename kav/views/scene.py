@@ -73,8 +73,14 @@ class RegressionScene:
     h: float = 1.0
     x_query: float = 0.0
     selected: int | None = None  # index of a sample; None = the one with the largest weight at the query
-    doses: tuple[tuple[int, float], ...] = ()  # (sample, scale of its kernel weight), the edits of this scene
-    before: RegressionScene | None = None  # the scene without doses while there are any
+    doses: tuple[tuple[int, float], ...] = ()  # (sample, scale of its kernel weight), edits of this scene
+    responses: tuple[tuple[int, float], ...] = ()  # (sample, scale of its response): `samples` hold it scaled already
+    before: RegressionScene | None = None  # the scene without doses and scales while there are any
+
+    @property
+    def base(self) -> RegressionScene:
+        """The scene without edits."""
+        return self if self.before is None else self.before
 
 
 Scene = HeadScene | RegressionScene

@@ -95,7 +95,6 @@ class DosePanel(Panel):
         )
 
     def draw(self, result: dose.Result) -> None:
-        self.plot.set_movable(result.kind == "head" or self.scope.current() != "response")
         self.plot.hurried = self.session.dragging
         self.plot.show_result(result)
         if result.kind == "head":
@@ -144,8 +143,10 @@ class DosePanel(Panel):
         self.value.follow(value)
         component, merge = result.component, ("dose", result.component)
         if result.kind == "regression":
-            if component.sample is not None and self.scope.current() != "response":
-                self.session.set_sample_dose(component.sample, value, merge=merge)
+            if component.sample is not None:
+                of_response = self.scope.current() == "response"
+                scale = self.session.set_sample_response if of_response else self.session.set_sample_dose
+                scale(component.sample, value, merge=(*merge, self.scope.current()))
             return
         positions = None if self.scope.current() == "all" else (self._query(),)
         baseline = str(self.baseline.current())

@@ -43,7 +43,6 @@ class DosePlot(Plot):
         self.setObjectName("dose.plot")
         self.setAccessibleName("Dose response: the prediction as one component is scaled")
         self.result: Result | None = None
-        self.movable = True
         self._live: float | None = None
         self.control = self.add_area("grid", -80)
         self.tangent = self.add_curve("muted", 1.8, dash=(5.0, 4.0), z=-30)
@@ -72,10 +71,6 @@ class DosePlot(Plot):
         if not same:
             self._set_curves()
         self.repaint_now()
-
-    def set_movable(self, movable: bool) -> None:
-        """Let the handle be dragged, or show it only."""
-        self.movable = movable
 
     @property
     def dose_shown(self) -> float:
@@ -223,7 +218,7 @@ class DosePlot(Plot):
     # --- grabbing ------------------------------------------------------------------------------------------------
 
     def handles(self) -> Sequence[Handle]:
-        return () if self.result is None or not self.movable else (Handle("dose", *self._disc()),)
+        return () if self.result is None else (Handle("dose", *self._disc()),)
 
     def _on_handle_moved(self, name: str, x_px: float, y_px: float) -> None:
         x = self._spans[0]

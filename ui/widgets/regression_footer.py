@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import math
+
 from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QWidget
 
 from kav.errors import KavError
 from kav.regression.baselines import BASELINES
-from kav.regression.fit import checked_bandwidth
+from kav.regression.rules import typed_bandwidth
 from kav.views.fit import Result
 from kav.views.words import number
 
 from .button import Button, Check
 from .card import Caption
 from .combo import Combo
-from .fit_footer import row_of, typed
+from .fit_footer import row_of
 from .segmented import Segmented
 from .slider import Slider
 from .value_field import ValueField
@@ -44,6 +46,7 @@ class RegressionFitFooter(QWidget):
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._loo_h: float | None = None
+        self._h_limits = (0.0, math.inf)
         self._compact = False
         self.picture = Segmented(
             PICTURES,
@@ -82,7 +85,7 @@ class RegressionFitFooter(QWidget):
             name="fit.bandwidth",
             label="bandwidth h",
             tip="h, in units of x",
-            rule=_broken_bandwidth,
+            rule=self._broken_bandwidth,
             written=number,
         )
         self.loo = Button(
@@ -146,7 +149,7 @@ class RegressionFitFooter(QWidget):
             self.slider.set_value(result.h)
         if result.h is not None and not self.h.property("wrong"):
             self.h.follow(result.h)
-        self._loo_h = result.loo_h
+        self._loo_h, self._h_limits = result.loo_h, result.h_limits
         self.loo.setText(self._loo_text())
         self.loo.set_available("" if result.loo_h is not None else "Leave-one-out needs at least two samples")
 
@@ -162,6 +165,13 @@ class RegressionFitFooter(QWidget):
         self._show_controls()
         self.pictureChosen.emit(picture)
 
+    def _broken_bandwidth(self, h: float) -> str:
+        try:
+            typed_bandwidth(h, self._h_limits)
+        except KavError as error:
+            return error.message
+        return ""
+
     def _on_h_entered(self, h: float) -> None:
         self.bandwidthMoved.emit(h)
         self.dragEnded.emit()
@@ -171,11 +181,3 @@ class RegressionFitFooter(QWidget):
             self.forgive()
             self.bandwidthMoved.emit(self._loo_h)
             self.dragEnded.emit()
-
-
-def _broken_bandwidth(h: float) -> str:
-    try:
-        checked_bandwidth(h)
-    except KavError:
-        return f"bandwidth h must be > 0, got {typed(h)}"
-    return ""

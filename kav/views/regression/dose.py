@@ -12,7 +12,7 @@ with w the weights at d = 1. Scaling the response y_i instead moves f along the 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -31,13 +31,16 @@ N_CHOICES = 12
 def compute(spec: Spec, task: Task, last: Result | None = None) -> Result:
     """Return the curves of one sample; they are reused while only its own dose moves."""
     now = at_query(spec.scene)
-    sample = _sample(spec, now)
     of = spec.scope if spec.scope == "response" else "weight"
+    sample = _sample(spec, now, of)
     curve_spec = _key(now, sample, of)
     reused = last is not None and last.curve_spec == curve_spec
     apart = _apart(now, sample)
+    if of == "response":  # the weight stays what it is, its own scale included
+        K = apart.K * dict(now.scene.doses).get(sample, 1.0)
+        apart = replace(apart, K=K, y=now.scene.base.samples.pair(sample)[1])
     curve = last.curve if last is not None and reused else _curve(apart, of)
-    dose = dict(now.scene.doses).get(sample, 1.0)
+    dose = dict(_scales(now, of)).get(sample, 1.0)
     value = float(_response(apart, of, np.asarray([dose]))[0])
     as_it_runs = float(_response(apart, of, np.ones(1))[0])
     name = sample_name(sample)
@@ -59,20 +62,26 @@ def compute(spec: Spec, task: Task, last: Result | None = None) -> Result:
     )
 
 
-def _sample(spec: Spec, now: AtQuery) -> int:
+def _scales(now: AtQuery, of: str) -> tuple[tuple[int, float], ...]:
+    """The edits that the handle makes."""
+    return now.scene.responses if of == "response" else now.scene.doses
+
+
+def _sample(spec: Spec, now: AtQuery, of: str) -> int:
     """The component asked for, else the last sample scaled, else the selected one."""
     n = now.n
     if spec.component is not None and spec.component.sample is not None and 0 <= spec.component.sample < n:
         return spec.component.sample
-    edited = [index for index, _ in now.scene.doses if 0 <= index < n]
+    edited = [index for index, _ in _scales(now, of) if 0 <= index < n]
     return edited[-1] if edited else now.selected
 
 
 def _key(now: AtQuery, sample: int, of: str) -> object:
-    """What the curves depend on: everything but the dose of the sample itself. Samples compare by identity."""
+    """What the curves depend on: everything but the handle's own scale. Samples compare by identity."""
     scene = now.scene
-    others = tuple((index, scale) for index, scale in scene.doses if index != sample)
-    return scene.samples, scene.kernel, scene.h, scene.x_query, sample, of, others
+    others = tuple((index, scale) for index, scale in scene.doses if of == "response" or index != sample)
+    responses = tuple((index, scale) for index, scale in scene.responses if of == "weight" or index != sample)
+    return scene.base.samples, scene.kernel, scene.h, scene.x_query, sample, of, others, responses
 
 
 @dataclass(frozen=True)
@@ -94,7 +103,8 @@ class _Apart:
     @property
     def weight(self) -> float:
         """The sample's weight at dose 1; 0 where the fit is undefined."""
-        return self.K / (self.mass + self.K) if self.mass + self.K > 0 else 0.0
+        total = self.mass + self.K
+        return self.K / total if total > CANCELLED * (self.mass + abs(self.K)) else 0.0
 
 
 def _apart(now: AtQuery, sample: int) -> _Apart:
@@ -180,7 +190,7 @@ def _reading(now: AtQuery, sample: int, of: str, apart: _Apart) -> Reading:
         return (Piece("Yes: without "), who, Piece(" f is "), Piece("undefined", strong=True))
     hardly = abs(with_it - without) < 0.05 * abs(with_it)
     dropped = with_it - apart.weight * apart.y
-    end: Reading = () if dict(now.scene.doses).get(sample, 1.0) == 1 else (was(now.y_text(with_it)),)
+    end: Reading = () if dict(_scales(now, of)).get(sample, 1.0) == 1 else (was(now.y_text(with_it)),)
     removed: Reading = (Piece(f"{'Hardly' if hardly else 'Yes'}: without "), *_whose(who, of), Piece(" f is "))
     if of == "response":
         return (*removed, Piece(now.y_text(without), strong=True), *end)

@@ -13,6 +13,7 @@ from kav.regression.baseline_fits import baseline_fit, influences
 from kav.regression.baselines import BASELINES
 from kav.regression.loo_curve import LooCurve, loo_curve
 from kav.regression.objective import objective
+from kav.regression.rules import bandwidth_limits
 from kav.task import Task
 from kav.views.density import Density, density
 from kav.views.fit import Observations, Result, Row, Spec
@@ -69,6 +70,7 @@ def compute(spec: Spec, task: Task, last: Result | None = None) -> Result:
         before_f=None if was_ is None else was_.f,
         kernel=now.kernel.name,
         h=now.scene.h,
+        h_limits=bandwidth_limits(np.asarray([low, high])),
         ci_low=f - margin if known else None,
         ci_high=f + margin if known else None,
         kernel_x=shape_x,

@@ -26,7 +26,10 @@ def compute(spec: Spec, task: Task, last: Result | None = None) -> Result:
         weights=now.weights,
         weights_before=None if was is None else was.weights,
         key=now.place,
-        edits_text=tuple(f"{sample_name(index)} × {fixed(scale)}" for index, scale in now.scene.doses),
+        edits_text=(
+            *(f"{sample_name(index)} × {fixed(scale)}" for index, scale in now.scene.doses),
+            *(f"response of {sample_name(index)} × {fixed(scale)}" for index, scale in now.scene.responses),
+        ),
         x=now.x,
         x_range=x_range,
         x_query=now.scene.x_query,

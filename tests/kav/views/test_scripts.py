@@ -29,6 +29,14 @@ def _dosed() -> RegressionScene:
     return _regression(samples=plain_.samples, doses=((3, 0.5), (17, 0.0)), before=plain_)
 
 
+def _scaled() -> RegressionScene:
+    """The response of a heavy sample scaled, and the weight of another."""
+    plain_ = _regression()
+    x, y = plain_.samples.pair(16)
+    edits = {"doses": ((3, 0.5),), "responses": ((16, -2.0),), "before": plain_}
+    return _regression(samples=plain_.samples.moved(16, x, -2 * y), **edits)
+
+
 def _ran(view, scene, capsys, **controls):
     """Names that the panel's script defines, after checking that it printed something."""
     spec = view.Spec(scene, **controls)
@@ -79,7 +87,7 @@ def test_dose_script_finds_the_curve(scene, capsys, response):
     np.testing.assert_allclose(names["curve"].response, again, rtol=0, atol=1.5 * pixel)
 
 
-@pytest.mark.parametrize("make", [_regression, _dosed])
+@pytest.mark.parametrize("make", [_regression, _dosed, _scaled])
 def test_regression_scripts_find_fit_parts_matrix_and_curve(make, capsys):
     names, result = _ran(fit, make(), capsys)
     assert names["f"] == pytest.approx(result.f, abs=1e-9)

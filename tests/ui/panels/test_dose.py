@@ -3,6 +3,7 @@ import pytest
 from PySide6.QtCore import QPoint, Qt
 from PySide6.QtTest import QTest
 
+import kav
 from kav.model.edits import ScaleHead
 from kav.views.dose import Component
 from ui.engine import Engine
@@ -116,11 +117,45 @@ def test_the_dose_of_a_sample_is_its_kernel_weight(panel, session):
     assert panel.result.dose == 0.0
 
 
-def test_the_response_of_a_sample_can_be_looked_at_but_not_edited(panel, session):
+def test_the_handle_scales_the_response_where_that_is_what_is_shown(panel, session, tmp_path):
+    """Story: the line of the response was shown, and the handle scaled the weight."""
     session.set_scene("regression")
     panel.scope.set_current("response")
     panel.scope.changed.emit("response")
-    assert panel.plot.handles() == ()
+    sample, before = panel.result.component.sample, panel.result.value
+    samples = session.document.samples
+    x, y = samples.pair(sample)
+    drag_to(panel, 0.5, 2.0)
+    assert (session.document.doses, session.document.responses) == ((), ((sample, 2.0),))
+    assert session.undo_stack.count() == 1
+    assert session.edited
+    assert session.scene().samples.pair(sample) == (x, 2 * y)
+    assert session.scene() == session.scene(), "nothing is computed twice"
+    moved = samples.moved(sample, x, 2 * y)
+    doc = session.document
+    assert panel.result.value == pytest.approx(float(kav.fit(moved.x, moved.y, doc.x_query, doc.h)), abs=1e-9)
+    assert panel.result.before == pytest.approx(before)
+    panel.export_to(str(tmp_path / "dose.csv"))
+    assert f"response of sample {sample}" in (tmp_path / "dose.csv").read_text(encoding="utf-8")
+    panel.reset.click()
+    assert session.document.responses == ()
+    assert panel.result.value == pytest.approx(before)
+    session.undo()
+    assert session.document.responses == ((sample, 2.0),)
+    assert panel.result.dose == 2.0
+    session.clear_edits()
+    assert not session.edited
+
+
+def test_a_sample_put_elsewhere_has_the_response_it_was_put_at(panel, session):
+    session.set_scene("regression")
+    session.set_sample_response(4, 3.0)
+    session.set_sample_response(9, 0.0)
+    session.move_sample(4, 2.0, 0.7)
+    assert session.document.responses == ((9, 0.0),)
+    assert session.scene().samples.pair(4) == (2.0, 0.7)
+    session.remove_sample(4)
+    assert session.document.responses == ((8, 0.0),)
 
 
 def test_a_wide_panel_offers_baseline_and_scope(panel):

@@ -303,7 +303,7 @@ def test_an_export_that_cannot_be_written_is_a_notice(panel, session, qtbot, tmp
     assert "cannot write" in str(raised.args[0])
 
 
-@pytest.mark.parametrize("typed", ["0", "-0.02", "nan", "1e400", "abc", "", "0,5,1"])
+@pytest.mark.parametrize("typed", ["0", "-0.02", "nan", "1e400", "abc", "", "0,5,1", "1e9", "1e-12"])
 def test_a_bandwidth_that_is_none_is_refused_in_words_and_the_last_good_one_stays(panel, session, typed):
     field = panel.regression_footer.h
     field.setFocus()

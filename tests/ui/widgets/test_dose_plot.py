@@ -125,12 +125,3 @@ def test_double_click_shows_everything_again(plot):
     assert plot.zoomed
     QTest.mouseDClick(plot.viewport(), Qt.MouseButton.LeftButton, pos=QPoint(90, 40))
     assert not plot.zoomed
-
-
-def test_a_handle_that_cannot_move_cannot_be_grabbed(plot):
-    plot.set_movable(False)
-    assert plot.handles() == ()
-    doses = []
-    plot.doseMoved.connect(doses.append)
-    QTest.mouseClick(plot.viewport(), Qt.MouseButton.LeftButton, pos=QPoint(200, 100))
-    assert doses == []

@@ -269,10 +269,45 @@ def test_not_renormalised_is_the_response_scaled():
     assert response.curve.response[-1] == pytest.approx(kernel_fit(scaled.x, scaled.y, [4.2], 0.45)[0], abs=1e-12)
 
 
+@pytest.mark.parametrize("own", [1.0, 0.0, 2.5])
+@pytest.mark.parametrize("n", [60, 6000])
+def test_a_scaled_response_is_a_sample_elsewhere(n, own):
+    """Every panel shows the sample where its scaled response puts it; the curve is that of the sample as it is."""
+    rng = np.random.default_rng(1)
+    x = np.sort(rng.uniform(0, 10, n))
+    samples = Samples(x, np.sin(x) + 0.3 * rng.standard_normal(n))
+    base = RegressionScene(samples, "gaussian", 0.45, 4.2)
+    heavy = int(np.argmin(np.abs(x - 4.2)))
+    doses = () if own == 1.0 else ((heavy, own),)
+    first = show(dose, replace(base, doses=doses, before=base if doses else None, selected=heavy), scope="response")
+
+    def f_at(scale):
+        y = samples.y.copy()
+        y[heavy] *= scale
+        weights = np.exp(-0.5 * ((x - 4.2) / 0.45) ** 2) * np.where(np.arange(n) == heavy, own, 1.0)
+        return float(weights @ y / weights.sum())
+
+    for at in (0, 20, 80):
+        assert first.curve.response[at] == pytest.approx(f_at(first.curve.doses[at]), abs=1e-6)
+    moved = samples.moved(heavy, float(x[heavy]), -0.5 * float(samples.y[heavy]))
+    edited = RegressionScene(moved, "gaussian", 0.45, 4.2, heavy, doses, ((heavy, -0.5),), base)
+    shown = show(dose, edited, first, scope="response")
+    assert (shown.dose, shown.component.sample) == (-0.5, heavy)
+    assert shown.curve is first.curve
+    assert shown.value == pytest.approx(f_at(-0.5), abs=1e-6)
+    assert shown.before == pytest.approx(f_at(1.0), abs=1e-6)
+    picture = show(fit, edited)
+    assert picture.f == pytest.approx(f_at(-0.5), abs=1e-6)
+    assert picture.points.y[picture.selected] == pytest.approx(-0.5 * samples.y[heavy])
+    assert picture.before.y[picture.selected] == pytest.approx(samples.y[heavy])
+    assert show(prompt, edited).edits_text[-1] == f"response of sample {heavy} × −0.50"
+
+
 def test_dose_curve_is_reused_while_only_the_handle_moves():
     first = show(dose, scene())
     here = first.curve_spec
-    moved = show(dose, replace(dosed(((14, 2.0),)), samples=here[0]), first)
+    scaled = dosed(((14, 2.0),))
+    moved = show(dose, replace(scaled, samples=here[0], before=replace(scaled.before, samples=here[0])), first)
     assert moved.curve is first.curve
     assert moved.dose == 2.0
     assert moved.value == pytest.approx(float(np.interp(2.0, first.curve.doses, first.curve.response)), abs=1e-9)
