@@ -9,11 +9,12 @@ import numpy as np
 from PySide6.QtCore import QPointF, Qt
 from PySide6.QtGui import QColor, QPainter, QPen
 
-from kav.views.words import fixed, number
+from kav.views.words import fixed
 
 from ..theme import current
 from .dots import RING, named
-from .labels import Box, Obstacles, along, belongs, candidates, place
+from .fit_ends import End, paint_ends, put_ends, signed_number
+from .labels import Box, Obstacles, along, candidates, place
 from .lettering import Run, elided, height_of, label_runs, paint_runs, reading_runs, width_of
 
 if TYPE_CHECKING:
@@ -46,6 +47,7 @@ class Labels:
         self.plot = plot
         self.placed: list[tuple[tuple[Run, ...], Box]] = []
         self.ties: list[tuple[QPointF, QPointF]] = []  # lines from a dot to a label that stands further off
+        self.ends: list[End] = []  # of several baselines, named beside the plot
         self.moving: dict[str, tuple[int, tuple[float, float]]] = {}  # which of `placed` follows what, and where it was
         self.bounds = Box(frame.left + 2, frame.top, frame.width - 4, frame.height)
         dots = plot.places[plot.drawn]
@@ -137,6 +139,7 @@ def paint_labels(painter: QPainter, plot: FitPicture) -> None:
     painter.setPen(pen(current().key, 1.2))
     for start, end in labels.ties:
         painter.drawLine(start, end)
+    paint_ends(painter, plot, labels.ends)
     for runs, box in labels.placed:
         paint_runs(painter, runs, box.left, box.top + box.height / 2)
 
@@ -165,7 +168,7 @@ def placed_labels(plot: FitPicture) -> Labels:
     _put_band_note(labels, plot)
     _put_f(labels, plot)
     _put_selected(labels, plot)
-    if len(result.curve_at):
+    if len(result.curve_at) and len(result.baselines) < 2:
         own = next(iter(result.influences), ("", None))[1]  # the fit's comes first
         name = (Run(with_influence("f as the query moves", own), theme.query, 11, 500),)
         labels.put(name, along(labels.curve, width_of(name), height_of(name), prefer=0.5))
@@ -183,26 +186,22 @@ def placed_labels(plot: FitPicture) -> Labels:
 
 
 def _put_baselines(labels: Labels, plot: FitPicture) -> None:
-    """Each baseline's name on its curve, nearer to it than to any other."""
-    result, theme = plot.result, current()
-    lines = [_polyline(plot, at, y) for _, at, y in result.baselines]
-    influence = dict(result.influences)
-    for at, (line, (words, _, _)) in enumerate(zip(lines, result.baselines, strict=True)):
-        name = (Run(with_influence(words, influence.get(words)), theme.text2, 11, 500),)
-        spots = along(line, width_of(name), height_of(name), prefer=0.8 if len(lines) == 1 else 0.15 + 0.14 * at)
-        nearer = belongs(line, [*lines[:at], *lines[at + 1 :], labels.curve]) if len(lines) > 1 else None
-        if labels.put(name, spots, wanted=nearer) is None:  # rather across a curve or a dot than without a name
+    """One baseline's name on its curve; those of several beside the plot."""
+    result = plot.result
+    if len(result.baselines) > 1:
+        labels.ends = put_ends(labels, plot)
+        return
+    for words, at, y in result.baselines:
+        line = _polyline(plot, at, y)
+        name = (Run(with_influence(words, dict(result.influences).get(words)), current().text2, 11, 500),)
+        if labels.put(name, along(line, width_of(name), height_of(name), prefer=0.8)) is None:
+            # rather across a curve or a dot than without a name
             labels.put_over(name, along(line, width_of(name), height_of(name), prefer=0.9))
 
 
 def with_influence(words: str, value: float | None) -> str:
     """Return a curve's name with how much its right end moves per unit of the left-most response."""
     return words if value is None else f"{words}, far end {signed_number(value)}"
-
-
-def signed_number(value: float) -> str:
-    """Return a number with its sign; exactly nothing is 0."""
-    return "0" if value == 0 else f"+{number(value)}" if value > 0 else number(value)
 
 
 def _put_axis_title(labels: Labels, plot: FitPicture) -> None:

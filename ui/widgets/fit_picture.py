@@ -14,6 +14,7 @@ from kav.views.fit import Result
 from ..theme import current, sequential_lut
 from .axes import span
 from .dots import radii
+from .fit_ends import room_for
 from .fit_labels import Labels
 from .fit_paint import paint_fit
 from .labels import Remembered
@@ -67,6 +68,10 @@ class FitPicture(Plot):
         self.result = result
         if new_scene:
             self._zoom = (0.0, 1.0, 0.0, 1.0)
+        room = FitPicture.right_room + room_for(self)
+        if room != self.right_room:
+            self.right_room = room
+            self.relayout()
         if not self.dragged or new_scene:
             self._respan()
         self._set_curves()

@@ -19,6 +19,7 @@ from ui.panels.fit import FitPanel
 from ui.session import Session
 from ui.widgets.bandwidth_plot import axes_of
 from ui.widgets.cost_plot import seconds_text
+from ui.widgets.fit_ends import signed_number
 
 
 @pytest.fixture
@@ -221,9 +222,16 @@ def test_every_baseline_is_drawn_and_named_with_its_far_end_influence(panel, ses
     assert exact["Epanechnikov fit"] == exact["local linear"] == 0.0
     panel.plot.grab()
     names = [run.text for runs, _ in panel.plot.labels.placed for run in runs]
-    assert "f as the query moves, far end 0" in names
+    assert "f as the query moves" in names
     for words in exact.keys() - {"Epanechnikov fit"}:
-        assert any(name.startswith(f"{words}, far end") for name in names), words
+        assert words in names
+        assert f"far end {signed_number(exact[words])}" in names
+    frame = panel.plot.frame_px
+    beside = [box for runs, box in panel.plot.labels.placed if runs[0].text in exact]
+    assert len(beside) == 6
+    assert names[names.index("f as the query moves") + 1] == "far end 0"
+    assert all(box.left > frame.right and box.right <= panel.plot.width() for box in beside), "off the curves"
+    assert not any(one.meets(other) for at, one in enumerate(beside) for other in beside[:at])
     panel.set_baseline("ols")
     panel.plot.grab()
     names = [run.text for runs, _ in panel.plot.labels.placed for run in runs]
