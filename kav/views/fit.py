@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -87,7 +86,7 @@ class Result:
     beta: float = 1.0
     kernel: str = "softmax"
     h: float | None = None
-    h_limits: tuple[float, float] = (0.0, math.inf)  # regression scene: between which h can be typed
+    h_limits: tuple[float, float] | None = None  # regression scene: between which h can be typed
     ci_low: np.ndarray | None = None  # (n_curve,), fit -+ 1.96 s.e.
     ci_high: np.ndarray | None = None
     kernel_x: np.ndarray | None = None  # shape of the kernel at the query, peak scaled to 1

@@ -149,7 +149,7 @@ class RegressionFitFooter(QWidget):
             self.slider.set_value(result.h)
         if result.h is not None and not self.h.property("wrong"):
             self.h.follow(result.h)
-        self._loo_h, self._h_limits = result.loo_h, result.h_limits
+        self._loo_h, self._h_limits = result.loo_h, result.h_limits or self._h_limits
         self.loo.setText(self._loo_text())
         self.loo.set_available("" if result.loo_h is not None else "Leave-one-out needs at least two samples")
 
