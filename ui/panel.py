@@ -81,6 +81,7 @@ class Panel(CardBody):
         self._feed.busied.connect(self.stage.set_busy)
         self._feed.progressed.connect(self.stage.set_progress)
         self.stage.cancelRequested.connect(self._feed.cancel)
+        self.stage.waited.connect(self.header.reading.set_faded)
         self.stage.retryRequested.connect(self._feed.retry)
         self.header.formulaRequested.connect(self.toggle_formulas)
         self.header.maximiseRequested.connect(self._on_header_maximise_requested)

@@ -25,9 +25,11 @@ class Stage(QWidget):
     Signals
     -------
     cancelRequested(), retryRequested(), wayOutTaken(value) : the primary button of a refusal.
+    waited(shown) : the wait became long enough to say so, or is over; what was said before is no longer the answer.
     """
 
     cancelRequested = Signal()
+    waited = Signal(bool)
     retryRequested = Signal()
     wayOutTaken = Signal(object)
 
@@ -38,6 +40,7 @@ class Stage(QWidget):
         self._cover: QWidget | None = None
         self._way_out_value: Any = None
         self._drawn = False
+        self._vacant = False  # nothing to show, and the picture says so
         self.empty = EmptyState(self, name=f"{name}.empty")
         self.empty.hide()
         self.busy = BusyPill(self, name=f"{name}.busy")
@@ -57,14 +60,14 @@ class Stage(QWidget):
 
     def show_picture(self) -> None:
         """Show the picture alone."""
-        self._drawn = True
+        self._drawn, self._vacant = True, False
         self._picture.show()
         self.empty.hide()
         self._error_veil.set_shown(False)
 
     def show_empty(self, what: str, how: str) -> None:
         """Say what to do, and how; there is no picture to show."""
-        self._drawn = False
+        self._drawn, self._vacant = False, True
         self._picture.hide()
         self._error_veil.set_shown(False)
         self.empty.set_text(what, how)
@@ -81,6 +84,7 @@ class Stage(QWidget):
             way_out = way_out or "Try again"
         behind = "The picture behind is the last good one." if self._drawn else ""
         self.error.set_error(message, behind, way_out=way_out, details=details)
+        self._vacant = False
         self.empty.hide()
         self._error_veil.set_shown(True)
 
@@ -95,7 +99,7 @@ class Stage(QWidget):
             self._timer.start()
             return
         self._timer.stop()
-        self._busy_veil.set_shown(False)
+        self._show_wait(False)
         self.progress.set_fraction(None)
 
     def set_progress(self, fraction: float, text: str) -> None:
@@ -105,9 +109,14 @@ class Stage(QWidget):
         self.busy.set_text(text or "Computing")
 
     def _on_timer_timeout(self) -> None:
-        self._busy_veil.set_shown(True)
+        self._show_wait(True)
         self.progress.set_fraction(0.0)
         self.progress.raise_()
+
+    def _show_wait(self, shown: bool) -> None:
+        self._busy_veil.set_shown(shown)
+        self.empty.setVisible(self._vacant and not shown)  # two texts would lie over each other
+        self.waited.emit(shown)
 
     def _on_error_way_out_requested(self) -> None:
         self.clear_error()

@@ -35,7 +35,8 @@ class DosePanel(Panel):
 
     def build(self) -> None:
         self._component: dose.Component | None = None
-        self._selected: tuple[int, int] | None = None
+        self._selected: tuple[int | None, int | None] | None = None
+        self._edited_last: tuple[int, int | None] | None = None
         self.plot = DosePlot(self.body)
         row = QHBoxLayout(self.body)
         row.setContentsMargins(0, 0, 0, 0)
@@ -45,7 +46,7 @@ class DosePanel(Panel):
         self.plot.dragEnded.connect(self.session.end_drag)
         self.session.dragEnded.connect(self.plot.settle)
         self.session.selectionChanged.connect(self._on_selection_changed)
-        self.session.editsChanged.connect(self._update_reset)
+        self.session.editsChanged.connect(self._on_edits_changed)
         self.session.samplesChanged.connect(self._update_reset)
 
     def _build_footer(self) -> None:
@@ -100,7 +101,7 @@ class DosePanel(Panel):
         if result.kind == "head":
             self.component.set_options([(component, text) for text, component in result.choices])
             self.component.set_current(result.component)
-        else:
+        elif self.session.kind == "regression":  # a redraw may come before the other scene's first result
             sample = f"sample {result.component.sample}"
             self.scope.set_options((("weight", f"weight of {sample}"), ("response", f"response of {sample}")))
         self.value.follow(result.dose)
@@ -148,7 +149,7 @@ class DosePanel(Panel):
                 scale = self.session.set_sample_response if of_response else self.session.set_sample_dose
                 scale(component.sample, value, merge=(*merge, self.scope.current()))
             return
-        positions = None if self.scope.current() == "all" else (self._query(),)
+        positions = (self._query(),) if self.scope.current() == "query" else None
         baseline = str(self.baseline.current())
         if component.head is None:
             edit: ScaleHead | ScaleMlp = ScaleMlp(component.layer, value, baseline, positions)
@@ -177,9 +178,18 @@ class DosePanel(Panel):
         self.request()
 
     def _on_selection_changed(self) -> None:
-        """Another head is selected: the panel follows it again."""
-        place = (self.session.selection.layer, self.session.selection.head)
-        if place != self._selected:
-            self._selected = place
-            self._component = None
+        """Another head is selected: the panel follows it, whatever was edited before."""
+        layer, head = self.session.selection.layer, self.session.selection.head
+        if (layer, head) != self._selected:
+            self._selected = (layer, head)
+            self._component = None if layer is None or head is None else dose.Component(layer, head)
+            self.request()
+
+    def _on_edits_changed(self) -> None:
+        """Another component is scaled: the panel follows it, whatever is selected."""
+        self._update_reset()
+        last = next((edit for edit in reversed(self.session.edits) if isinstance(edit, ScaleHead | ScaleMlp)), None)
+        place = None if last is None else (last.layer, last.head if isinstance(last, ScaleHead) else None)
+        if place != self._edited_last:
+            self._edited_last, self._component = place, None
             self.request()

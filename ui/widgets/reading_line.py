@@ -10,6 +10,7 @@ from kav.views.words import Piece, Reading, plain
 
 from ..theme import font
 from .drawing import baseline, paint_runs, runs_of, runs_width
+from .states import VEIL
 
 
 class ReadingLine(QWidget):
@@ -21,6 +22,7 @@ class ReadingLine(QWidget):
         self._reading: Reading = ()
         self._px = px
         self._lower = 0.0  # how far below the middle the text stands
+        self._faded = False
         self.setFixedHeight(height)
         self.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
 
@@ -36,6 +38,12 @@ class ReadingLine(QWidget):
         self.updateGeometry()
         self.update()
 
+    def set_faded(self, faded: bool) -> None:
+        """Dim the line like the picture below it: a new answer is being computed."""
+        if faded != self._faded:
+            self._faded = faded
+            self.update()
+
     def text(self) -> str:
         """Return the line as plain text."""
         return plain(self._reading)
@@ -45,6 +53,7 @@ class ReadingLine(QWidget):
 
     def paintEvent(self, event: QPaintEvent) -> None:
         painter, px = QPainter(self), self._px
+        painter.setOpacity(1 - VEIL if self._faded else 1.0)
         runs, smaller = runs_of(self._reading, px), runs_of(self._reading, px - 1)
         if runs_width(runs) > self.width() >= runs_width(smaller):  # rather a little smaller than without its end
             runs, px = smaller, px - 1

@@ -204,7 +204,9 @@ def _reading(spec: Spec, scene: HeadScene, focus: Focus, scaled: Scaled, *, curv
     answered = scaled.component.layer < scene.base.model.config.n_layers - 1  # a later layer is there to answer
     if answered and abs(drop) >= floor and abs(direct_drop) < THROUGH_OTHERS * abs(drop):
         return (
-            Piece("Yes, through later heads: direct line "),
+            Piece("Yes, "),
+            Piece(scaled.name, strong=True),
+            Piece(" through later heads: direct line "),
             Piece(texts[2], "direct", strong=True),
             Piece(", rerun "),
             Piece(texts[1], strong=True),

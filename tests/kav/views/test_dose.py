@@ -142,7 +142,9 @@ def test_reading_line_of_a_head_that_works_through_later_heads(scene):
     made = scene(ScaleHead(0, 0, 0.0))
     logit, adds = made.base.logits(-1)[_target(made)], kav.attribution(made.base).heads[0, 0]
     rerun, direct, _ = numbers((made.trace.logits(-1)[_target(made)], logit - adds, logit))
-    assert plain(_compute(made).reading) == (f"Yes, through later heads: direct line {direct}, rerun {rerun} at dose 0")
+    assert plain(_compute(made).reading) == (
+        f"Yes, head 0.0 through later heads: direct line {direct}, rerun {rerun} at dose 0"
+    )
 
 
 def test_reading_line_of_a_head_that_hardly_matters(scene):

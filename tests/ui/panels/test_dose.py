@@ -163,3 +163,27 @@ def test_a_wide_panel_offers_baseline_and_scope(panel):
     panel.resize(800, 300)
     assert panel.baseline.isVisible()
     assert panel.scope.isVisible()
+
+
+def test_the_scale_is_on_every_position_after_a_visit_to_the_other_scene(panel, session):
+    # A redraw before the head's own result put the samples' scopes back, and every dose then held at the query alone.
+    session.set_scene("regression")
+    before = panel.result
+    session.set_scene("head")
+    panel.draw(before)
+    panel.request()
+    drag_to(panel, 0.5)
+    assert session.edits[-1].positions is None
+
+
+def test_the_panel_follows_what_was_touched_last(panel, session):
+    session.put_edit(ScaleHead(0, 0, 0.0))
+    assert panel.result.component == Component(0, 0)
+    session.select(layer=1, head=2)
+    assert panel.result.component == Component(1, 2)
+    session.put_edit(ScaleHead(0, 0, 0.5))
+    assert panel.result.component == Component(1, 2), "the same edit with another dose is no other component"
+    session.put_edit(ScaleHead(1, 0, 0.5))
+    assert panel.result.component == Component(1, 0)
+    session.undo_stack.undo()
+    assert panel.result.component == Component(0, 0)

@@ -4,6 +4,7 @@ from PySide6.QtGui import QColor, QPainter
 from PySide6.QtWidgets import QWidget
 
 from ui import theme
+from ui.stage import Stage
 from ui.widgets.states import BusyPill, EmptyState, ErrorCard, ProgressLine, Veil
 
 
@@ -82,3 +83,21 @@ def test_empty_state_says_what_and_how(qtbot):
     empty.set_text("Choose a target token", "Click a prediction above, or press T and type one.", "target")
     assert empty.grab().toImage() != blank
     assert empty.accessibleName() == "Choose a target token. Click a prediction above, or press T and type one."
+
+
+def test_while_a_long_wait_is_shown_neither_an_old_answer_nor_emptiness_is(qtbot):
+    parent = QWidget()
+    qtbot.addWidget(parent)
+    stage = Stage(QWidget(), parent, name="some")
+    stage.resize(400, 200)
+    parent.show()
+    stage.show_empty("Nothing to show yet", "open a model")
+    with qtbot.waitSignal(stage.waited) as waited:
+        stage.set_busy(True)
+    assert waited.args == [True]
+    assert stage.busy.isVisible()
+    assert not stage.empty.isVisible()
+    with qtbot.waitSignal(stage.waited) as waited:
+        stage.set_busy(False)
+    assert waited.args == [False]
+    assert stage.empty.isVisible()
