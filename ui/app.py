@@ -88,7 +88,7 @@ def _export(app: QApplication, options: Options) -> int:
     if panel is None:
         export(window, str(options.export), scale=options.scale)
     else:
-        export(panel.card_picture(), str(options.export), table=panel.table(), scale=options.scale)
+        panel.write(str(options.export), options.scale)
     window.close()
     return 0
 
@@ -127,12 +127,22 @@ class Opener:
                 _check_head(session, options.head)
             if options.query is not None:
                 session.select_query(options.query)
+                session.traceChanged.connect(self._on_session_trace_changed)
             if options.target is not None:
                 session.select(target=session.model.find_token(options.target))
         except KavError as error:
             session.problemRaised.emit(error)
         for edit in options.edits:
             session.put_edit(edit)
+
+    def _on_session_trace_changed(self) -> None:
+        """How many tokens there are is known now."""
+        session, query = self._session, self._options.query
+        session.traceChanged.disconnect(self._on_session_trace_changed)
+        n_tokens = session.trace.n_tokens
+        if query is not None and not -n_tokens <= query < n_tokens:
+            session.select(query=None)
+            session.problemRaised.emit(KavError(f"query must be in {-n_tokens}..{n_tokens - 1}, got {query}"))
 
 
 def _check_head(session: Session, head: tuple[int, int]) -> None:

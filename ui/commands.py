@@ -13,7 +13,7 @@ from kav.model.edits import ScaleHead
 
 from . import theme
 from .dialogs import AboutDialog, ShortcutsDialog
-from .export import export
+from .export import export, with_suffix
 
 if TYPE_CHECKING:
     from .window import Window
@@ -32,8 +32,7 @@ class Commands(QObject):
         """Keep the enabled and checked states of the actions true."""
         self._actions = actions
         stack = self._session.undo_stack
-        stack.canUndoChanged.connect(self._update)
-        stack.canRedoChanged.connect(self._update)
+        stack.indexChanged.connect(self._update)
         for signal in (
             self._session.sceneChanged,
             self._session.selectionChanged,
@@ -60,6 +59,9 @@ class Commands(QObject):
         enabled.update({name: head for name in actions if name.startswith("model.") and name not in _ALWAYS})
         for name, on in enabled.items():
             actions[name].setEnabled(on)
+        stack = session.undo_stack
+        actions["edit.undo"].setText(f"Undo {stack.undoText()}".rstrip())
+        actions["edit.redo"].setText(f"Redo {stack.redoText()}".rstrip())
         dark = theme.current().dark
         checked = {"view.head": head, "view.regression": not head, "view.dark": dark, "view.light": not dark}
         for name, on in checked.items():
@@ -98,10 +100,13 @@ class Commands(QObject):
             self._window, "Export window", "kav.png", "PNG, SVG, PDF (*.png *.svg *.pdf)"
         )
         if path:
+            path = with_suffix(path)
             try:
                 export(self._window, path, scale=self._window.devicePixelRatioF())
             except KavError as error:
                 self._session.problemRaised.emit(error)
+            else:
+                self._session.said.emit(f"Wrote {path}")
 
     def close(self) -> None:
         """Quit."""

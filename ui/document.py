@@ -92,6 +92,7 @@ class Change(QUndoCommand):
         if not isinstance(other, Change) or self.merge is None or other.merge != self.merge:
             return False
         self.after = other.after
+        self.setText(other.text())
         return True
 
     def redo(self) -> None:

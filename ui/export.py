@@ -16,6 +16,11 @@ from kav.views.tables import DATA_SUFFIXES, write_table
 PICTURE_SUFFIXES = (".png", ".svg", ".pdf")
 
 
+def with_suffix(path: str) -> str:
+    """Return a path that somebody typed, as a PNG if no kind of file is named."""
+    return path if Path(path).suffix else f"{path}.png"
+
+
 def export(widget: QWidget, path: str, *, table: dict[str, Any] | None = None, scale: float = 1.0) -> None:
     """Write the widget's picture, or the panel's numbers, as the suffix of `path` says.
 

@@ -193,12 +193,19 @@ class Panel(CardBody):
         """Return the panel's numbers for export, None before the first result."""
         return None if self.result is None else self.view.table(self.result)
 
+    def write(self, path: str, scale: float) -> None:
+        """Write the panel's picture, without the buttons of its header, or its numbers, as `export` does."""
+        with self.header.without_buttons():
+            export(self.card_picture(), path, table=self.table(), scale=scale)
+
     def export_to(self, path: str) -> None:
-        """Write the panel's picture or numbers; a refusal is announced through the session."""
+        """Write the panel's picture or numbers and say so; a refusal is announced through the session."""
         try:
-            export(self.card_picture(), path, table=self.table(), scale=max(2.0, self.devicePixelRatioF()))
+            self.write(path, max(2.0, self.devicePixelRatioF()))
         except KavError as error:
             self.session.problemRaised.emit(error)
+        else:
+            self.session.said.emit(f"Wrote {path}")
 
     def card_picture(self) -> QWidget:
         """Return the widget that pictures of the panel are made of: the dock, header included."""

@@ -10,6 +10,8 @@ from PySide6.QtWidgets import QFileDialog, QMenu
 
 from kav.views.words import plain
 
+from .export import with_suffix
+
 if TYPE_CHECKING:
     from .panel import Panel
 
@@ -46,10 +48,11 @@ class PanelMenu(QObject):
         panel = self._panel
         path, _ = QFileDialog.getSaveFileName(panel, f"Export {panel.subtitle()}", f"{panel.name}.png", KINDS)
         if path:
-            panel.export_to(path)
+            panel.export_to(with_suffix(path))
 
     def _copy_picture(self) -> None:
-        QGuiApplication.clipboard().setPixmap(self._panel.card_picture().grab())
+        with self._panel.header.without_buttons():
+            QGuiApplication.clipboard().setPixmap(self._panel.card_picture().grab())
 
     def _copy_reading(self) -> None:
         QGuiApplication.clipboard().setText(plain(self._panel.reading(self._panel.result)))

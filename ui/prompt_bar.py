@@ -215,7 +215,10 @@ class PromptBar(QWidget):
 
     def _update_buttons(self) -> None:
         back, forward = self.session.can_go()
-        self.undo.set_available("" if self.session.undo_stack.canUndo() else "nothing to undo")
+        stack = self.session.undo_stack
+        self.undo.set_available("" if stack.canUndo() else "nothing to undo")
+        if stack.canUndo():
+            self.undo.setToolTip(f"undo {stack.undoText()} (Ctrl+Z)")
         self.back.set_available("" if back else "no selection before this one")
         self.forward.set_available("" if forward else "this is the latest selection")
 

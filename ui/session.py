@@ -16,6 +16,7 @@ from PySide6.QtCore import QObject, Signal
 from PySide6.QtGui import QUndoStack
 
 from kav.errors import KavError
+from kav.model.edit_text import format_edit
 from kav.model.edits import Edit
 from kav.model.prompt_size import cut
 from kav.model.trace import Trace
@@ -48,7 +49,7 @@ class Session(RegressionChanges, QObject):
     sceneChanged : head or regression. modelChanged : another model is open. traceChanged : the runs are new.
     selectionChanged : head, query, key, target, foil, or sample. editsChanged : edits of the model.
     samplesChanged : anything of the regression scene. problemRaised(error) : a request was refused; state is kept.
-    dragEnded : what was dragged (`dragging`) was let go.
+    said(sentence) : something was done that no panel shows. dragEnded : what was dragged (`dragging`) was let go.
     """
 
     sceneChanged = Signal()
@@ -59,6 +60,7 @@ class Session(RegressionChanges, QObject):
     editsChanged = Signal()
     samplesChanged = Signal()
     problemRaised = Signal(object)
+    said = Signal(str)
     dragEnded = Signal()
 
     def __init__(self, engine: Engine, parent: QObject | None = None) -> None:
@@ -285,12 +287,12 @@ class Session(RegressionChanges, QObject):
 
     def put_edit(self, edit: Edit, *, merge: Hashable = None) -> None:
         """Edit the model; a neutral edit removes the one on the same thing."""
-        self._change(with_edit(self.document, edit), "edit", merge)
+        self._change(with_edit(self.document, edit), format_edit(edit), merge)
 
     def remove_edit(self, edit: Edit) -> None:
         """Take one edit away."""
         kept = tuple(other for other in self.edits if other != edit)
-        self._change(replace(self.document, edits=kept), "remove edit")
+        self._change(replace(self.document, edits=kept), f"take back {format_edit(edit)}")
 
     def clear_edits(self) -> None:
         """Show the model (or the samples) as it is."""

@@ -84,6 +84,7 @@ class Window(QMainWindow):
         self.status = StatusLine(session, self)
         self.setStatusBar(self.status)
         self.examples.shown.connect(self.status.say)
+        session.said.connect(self.status.say)
         self.notice = Notice(self)
         self.opening_view = OpeningView(self, session, self.opening, notice=self.notice, importing=self.importing)
         self.running = Running(self, session, self.notice)

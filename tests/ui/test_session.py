@@ -147,3 +147,12 @@ def test_a_refused_prompt_keeps_the_last_good_run(session, bundled, qtbot):
         session.set_prompt("word " * 400)
     assert "256" in str(raised.args[0])
     assert session.runs is good
+
+
+def test_what_would_be_undone_is_named_and_a_drag_by_its_end(session):
+    session.put_edit(ScaleHead(0, 1, 0.5), merge="dose")
+    session.put_edit(ScaleHead(0, 1, 0.25), merge="dose")
+    session.end_drag()
+    assert session.undo_stack.undoText() == "head 0.1 × 0.25"
+    session.remove_edit(session.edits[0])
+    assert session.undo_stack.undoText() == "take back head 0.1 × 0.25"

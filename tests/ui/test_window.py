@@ -10,7 +10,9 @@ from PySide6.QtWidgets import QApplication, QDialog
 
 import kav
 from kav.model.edits import ScaleHead
+from kav.options import Options
 from ui import theme
+from ui.app import Opener
 from ui.engine import Engine
 from ui.session import Session
 from ui.window import Window
@@ -118,6 +120,7 @@ def test_undo_shows_the_scene_that_it_changes(make_window, qtbot):
     window = make_window()
     window.session.put_edit(ScaleHead(0, 0, 0.0))
     trigger(window, "view.regression")
+    assert window.actions_by_name["edit.undo"].text() == f"Undo {window.session.undo_stack.undoText()}"
     trigger(window, "edit.undo")
     assert (window.session.kind, window.session.edits) == ("head", ())
     trigger(window, "view.regression")
@@ -125,6 +128,16 @@ def test_undo_shows_the_scene_that_it_changes(make_window, qtbot):
     trigger(window, "view.head")
     trigger(window, "edit.undo")
     assert window.session.kind == "regression"
+
+
+@pytest.mark.parametrize(("query", "refused"), [(99, True), (-17, True), (15, False), (-16, False)])
+def test_a_query_asked_for_at_the_start_must_exist(make_window, query, refused):
+    window = make_window()
+    problems = []
+    window.session.problemRaised.connect(problems.append)
+    Opener(window, Options(query=query), strict=True).start()
+    assert [error.message for error in problems] == [f"query must be in -16..15, got {query}"] * refused
+    assert window.session.selection.query == (None if refused else query)
 
 
 def test_choices_of_a_scene_are_kept_through_the_other_scene_and_the_compact_layout(make_window, qtbot):

@@ -5,7 +5,8 @@ A dock takes the header as its title bar: presses are left to the dock, which dr
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 
 from PySide6.QtCore import QPoint, QPointF, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import QColor, QMouseEvent, QPainter, QPainterPath, QPaintEvent, QPen
@@ -148,6 +149,18 @@ class CardHeader(QWidget):
         """Turn the maximise button into its opposite, or back."""
         self.maximise.set_icon("restore" if maximised else "maximise")
         self.maximise.setToolTip("give the other panels back" if maximised else "maximise this panel")
+
+    @contextmanager
+    def without_buttons(self) -> Iterator[None]:
+        """Hide the buttons for as long as a picture of the card is taken: it is for paper and slides."""
+        buttons = (self.formula, self.maximise, self.menu)
+        for button in buttons:
+            button.hide()
+        try:
+            yield
+        finally:
+            for button in buttons:
+                button.show()
 
     def _on_menu_clicked(self) -> None:
         self.menuRequested.emit(self.menu.mapToGlobal(QPoint(0, self.menu.height())))

@@ -15,6 +15,7 @@ from kav.regression.rules import rule_of_thumb
 from kav.regression.samples import Samples, sine
 from kav.views.words import number
 from ui.engine import Engine
+from ui.export import with_suffix
 from ui.panels.fit import FitPanel
 from ui.session import Session
 from ui.widgets.bandwidth_plot import axes_of
@@ -303,6 +304,26 @@ def test_every_sample_is_exported_with_its_fitted_value_and_residual(panel, sess
     np.testing.assert_allclose([float(row["residual"]) for row in kept], samples.y - fitted, atol=1e-12)
     assert math.fsum(float(row["weight"]) for row in kept) == pytest.approx(1)
     assert len([row for row in rows if row["least squares line"]]) == len(panel.result.curve_at)
+
+
+def test_an_exported_picture_has_no_buttons_and_is_announced(panel, session, qtbot, tmp_path):
+    path = tmp_path / "fit.png"
+    header = panel.header
+    shown = header.grab().toImage()
+    with header.without_buttons():
+        bare = header.grab().toImage()
+    assert not header.menu.isHidden()
+    assert bare != shown
+    with qtbot.waitSignal(session.said) as said:
+        panel.export_to(str(path))
+    assert said.args == [f"Wrote {path}"]
+    assert path.stat().st_size > 0
+    assert header.grab().toImage() == shown
+
+
+@pytest.mark.parametrize(("typed", "written"), [("a", "a.png"), ("a.svg", "a.svg"), ("b.c/a", "b.c/a.png")])
+def test_a_name_without_an_ending_becomes_a_picture(typed, written):
+    assert with_suffix(typed) == written
 
 
 def test_an_export_that_cannot_be_written_is_a_notice(panel, session, qtbot, tmp_path):
