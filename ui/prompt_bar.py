@@ -16,6 +16,7 @@ from kav.views import prompt as view
 from kav.views.words import Label
 
 from .feed import Feed
+from .head_search import HeadSearch
 from .model_combo import ModelCombo
 from .regression_bar import RegressionBar
 from .sample_sets import SampleSets
@@ -70,7 +71,9 @@ class PromptBar(QWidget):
         self.scene = Segmented(SCENES[False], self, name="prompt.scene", label="scene", tip="what the panels show")
         self.model = ModelCombo(self.session, self)
         self.chip = EditedChip(self)
-        self.head = Pill("Head", self, name="prompt.head", tip="layer.head; Ctrl+Up and Ctrl+Down step through all")
+        self.head = Pill(
+            "Head", self, name="prompt.head", tip="layer.head; type a role, such as induction, to find heads"
+        )
         self.query = Pill(
             "Query", self, role="query", name="prompt.query", tip="the token that asks (click in the strip)"
         )
@@ -122,6 +125,7 @@ class PromptBar(QWidget):
 
     def _wire(self) -> None:
         session = self.session
+        self._head_search = HeadSearch(self.head, session)
         self._target_search = TokenSearch(self.target, session, "search.target")
         self._foil_search = TokenSearch(self.foil, session, "search.foil")
         self.scene.changed.connect(session.set_scene)
@@ -200,8 +204,6 @@ class PromptBar(QWidget):
         why = "" if config.has_logits else f"{model.name} predicts no tokens: it has no output head"
         for pill in (self.target, self.foil):
             pill.set_available(why)
-        heads = [(layer, head) for layer in range(config.n_layers) for head in range(config.n_heads)]
-        self.head.set_options([(place, f"{place[0]}.{place[1]}") for place in heads])
 
     def _update_start(self) -> None:
         """Offer a start token where the model has one and the prompt has none."""

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from PySide6.QtCore import QEvent, QObject, QPoint, QRectF, Qt, Signal
 from PySide6.QtGui import QHideEvent, QKeyEvent, QPainter, QPaintEvent
-from PySide6.QtWidgets import QFrame, QLineEdit, QListWidget, QListWidgetItem, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QFrame, QLabel, QLineEdit, QListWidget, QListWidgetItem, QVBoxLayout, QWidget
 
 from ..theme import current, font
 from .control import describe
@@ -45,6 +45,9 @@ class Choices(QFrame):
         layout.setSpacing(4)
         layout.addWidget(self.search)
         layout.addWidget(self.list)
+        self.nothing = QLabel("no match", self.list)
+        self.nothing.setFont(font(12))
+        self.nothing.move(6, 4)
         self.search.installEventFilter(self)
         self.search.textEdited.connect(self._on_search_edited)
         self.search.returnPressed.connect(self._choose)
@@ -54,7 +57,10 @@ class Choices(QFrame):
         """Set the rows, pairs of key and text; the list itself is filled when it opens."""
         self._options = tuple(options)
         if self.isVisible():
+            item = self.list.currentItem()
+            key = None if item is None else item.data(Qt.ItemDataRole.UserRole)[0]
             self._fill()
+            self._mark(key)
 
     def open_at(self, place: QPoint, width: int, current_key: object) -> None:
         """Show the list below `place` (global), with the current row marked."""
@@ -63,8 +69,7 @@ class Choices(QFrame):
         self._fill()
         rows = min(max(self.list.count(), 1), 12)
         self.resize(max(width, 200), 52 + rows * 26)
-        row = next((i for i, (key, _) in enumerate(self._options[:SHOWN]) if key == current_key), 0)
-        self.list.setCurrentRow(row)
+        self._mark(current_key)
         self.move(place)
         self.show()
         self.search.setFocus()
@@ -79,6 +84,14 @@ class Choices(QFrame):
             item.setToolTip(text)
             self.list.addItem(item)
         self.list.setCurrentRow(0)
+
+        self.nothing.setVisible(bool(self._options) and not self.list.count())
+
+    def _mark(self, key: object) -> None:
+        """Make the row with this key the current one, the first if there is none."""
+        items = (self.list.item(row) for row in range(self.list.count()))
+        keys = [item.data(Qt.ItemDataRole.UserRole)[0] for item in items]
+        self.list.setCurrentRow(keys.index(key) if key in keys else 0)
 
     def _on_search_edited(self, text: str) -> None:
         self.searched.emit(text)
