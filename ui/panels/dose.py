@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import ClassVar
 
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QResizeEvent
-from PySide6.QtWidgets import QHBoxLayout
+from PySide6.QtWidgets import QHBoxLayout, QMenu
 
 from kav.model.edits import ScaleHead, ScaleMlp
 from kav.views import dose
@@ -130,6 +131,24 @@ class DosePanel(Panel):
             widget.setVisible(head and wide)
         self.scope.setVisible(wide or not head)
         self._response_caption.setVisible(head and not self.compact)
+
+    def fill_menu(self, menu: QMenu) -> None:
+        """Baseline and scope are here whatever the width: they decide what "removed" means."""
+        if self.session.kind != "head":
+            return
+        menu.addSeparator()
+        for title, combo, choices in (("Baseline", self.baseline, BASELINES), ("Scope", self.scope, SCOPES)):
+            inner = menu.addMenu(title)
+            inner.setObjectName(f"{combo.objectName()}_menu")
+            for key, words in choices:
+                action = inner.addAction(words)
+                action.setCheckable(True)
+                action.setChecked(combo.current() == key)
+                action.triggered.connect(partial(self._choose, combo, key))
+
+    def _choose(self, combo: Combo, key: str) -> None:
+        combo.set_current(key)
+        self.request()
 
     def _update_reset(self) -> None:
         self.reset.setVisible(self.result is not None and self.result.dose != 1.0 and self.session.edited)

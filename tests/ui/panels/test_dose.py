@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 from PySide6.QtCore import QPoint, Qt
 from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QMenu
 
 import kav
 from kav.model.edits import ScaleHead
@@ -187,3 +188,16 @@ def test_the_panel_follows_what_was_touched_last(panel, session):
     assert panel.result.component == Component(1, 0)
     session.undo_stack.undo()
     assert panel.result.component == Component(0, 0)
+
+
+def test_baseline_and_scope_are_in_the_menu_of_a_narrow_panel(panel, session):
+    assert not panel.baseline.isVisible()
+    menu = QMenu()
+    panel.fill_menu(menu)
+    inner = {action.text(): action.menu() for action in menu.actions() if action.menu() is not None}
+    assert [action.text() for action in inner["Baseline"].actions() if action.isChecked()] == ["zero"]
+    next(action for action in inner["Baseline"].actions() if action.text() == "mean").trigger()
+    assert panel.result.baseline == "mean"
+    next(action for action in inner["Scope"].actions() if action.text() == "this position").trigger()
+    assert panel.result.positions == (session.trace.n_tokens - 1,)
+    menu.deleteLater()
