@@ -5,6 +5,7 @@ The curve belongs to everything but the component's own dose, so that dragging t
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -25,7 +26,7 @@ LOWEST, HIGHEST = -1.0, 3.0
 PIXELS = 500  # of a large plot on a dense screen: the line is as exact as that
 
 THROUGH_OTHERS = 0.1  # direct share of the drop below which the effect goes through later layers
-HARDLY = 0.05  # of the value, or nats, below which a drop hardly matters
+HARDLY = 0.1  # nats below which a change hardly matters: odds change by a tenth
 
 _QUANTITIES = {
     "logit": "logit",
@@ -200,9 +201,9 @@ def _reading(spec: Spec, scene: HeadScene, focus: Focus, scaled: Scaled, *, curv
     texts = (
         [share(v) for v in (value, removed, direct)] if spec.response == "prob" else numbers((value, removed, direct))
     )
-    floor = HARDLY if spec.response in ("kl", "log_prob") else HARDLY * abs(value)
+    hardly = _nats(spec.response, value, removed) < HARDLY
     answered = scaled.component.layer < scene.base.model.config.n_layers - 1  # a later layer is there to answer
-    if answered and abs(drop) >= floor and abs(direct_drop) < THROUGH_OTHERS * abs(drop):
+    if answered and not hardly and abs(direct_drop) < THROUGH_OTHERS * abs(drop):
         return (
             Piece("Yes, "),
             Piece(scaled.name, strong=True),
@@ -216,7 +217,7 @@ def _reading(spec: Spec, scene: HeadScene, focus: Focus, scaled: Scaled, *, curv
     quantity = "logit difference" if spec.response == "logit" and focus.foil is not None else _QUANTITIES[spec.response]
     where = () if scaled.positions is None else (Piece(" at "), *_places(scene, scaled.positions))
     return (
-        Piece(f"{'Hardly' if abs(drop) < floor else 'Yes'}: {before}"),
+        Piece(f"{'Hardly' if hardly else 'Yes'}: {before}"),
         Piece(scaled.name, strong=True),
         *where,
         Piece(f"{after} takes the {quantity} from {texts[0]} to "),
@@ -224,6 +225,13 @@ def _reading(spec: Spec, scene: HeadScene, focus: Focus, scaled: Scaled, *, curv
         Piece("; direct line says "),
         Piece(texts[2], "direct", strong=True),
     )
+
+
+def _nats(response: str, value: float, removed: float) -> float:
+    """How far apart two values of a response are, the same for a logit as for its probability: neither has a zero."""
+    if response != "prob":
+        return abs(value - removed)
+    return abs(math.log(max(value, 1e-30)) - math.log(max(removed, 1e-30)))
 
 
 def _verb(scaled: Scaled) -> tuple[str, str]:

@@ -154,6 +154,19 @@ def test_reading_line_of_a_head_that_hardly_matters(scene):
     assert text.startswith(f"Hardly: removing head {layer}.{head} takes the logit from ")
 
 
+def test_whether_a_head_matters_does_not_depend_on_reading_probability_or_its_logarithm(scene):
+    # A twentieth of the value was the rule: a logit of 11 then had to change by more than one of 1 did.
+    verdicts = {
+        response: [
+            plain(_compute(scene(), component=part, response=response).reading)[:3]
+            for _, part in _compute(scene()).choices
+        ]
+        for response in ("prob", "log_prob")
+    }
+    assert verdicts["prob"] == verdicts["log_prob"]
+    assert set(verdicts["prob"]) == {"Yes", "Har"}
+
+
 def test_reading_line_names_baseline_place_and_response(scene):
     text = plain(_compute(scene(), baseline="mean", scope="query", response="prob").reading)
     assert text.startswith("Yes: holding head 1.0 at 15 green at its mean takes the probability from 0.")
