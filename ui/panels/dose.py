@@ -36,7 +36,7 @@ class DosePanel(Panel):
 
     def build(self) -> None:
         self._component: dose.Component | None = None
-        self._selected: tuple[int | None, int | None] | None = None
+        self._selected = (self.session.selection.layer, self.session.selection.head)
         self._edited_last: tuple[int, int | None] | None = None
         self.plot = DosePlot(self.body)
         row = QHBoxLayout(self.body)
@@ -201,7 +201,7 @@ class DosePanel(Panel):
         layer, head = self.session.selection.layer, self.session.selection.head
         if (layer, head) != self._selected:
             self._selected = (layer, head)
-            self._component = None if layer is None or head is None else dose.Component(layer, head)
+            self._component = dose.Component(layer, head)
             self.request()
 
     def _on_edits_changed(self) -> None:
