@@ -68,6 +68,13 @@ def to_host(array: Array) -> np.ndarray:
     return _strict_to_host(array)
 
 
+def read_only(array: np.ndarray) -> np.ndarray:
+    """Return a view that cannot be written to: what a model or a run holds is handed out so."""
+    view = array.view()
+    view.flags.writeable = False
+    return view
+
+
 def _strict_to_host(array: Array) -> np.ndarray:
     # array_api_strict refuses np.asarray on its stand-in device, as CuPy does: go over its CPU device.
     xp = namespace(array)

@@ -17,6 +17,7 @@ import numpy as np
 import kav
 from kav.arrays import probe
 from kav.errors import KavError
+from kav.model.layers import raw_logits
 from kav.model.model import Model
 from kav.model.tokenizer import Tokens
 from kav.model.trace import Trace
@@ -54,6 +55,7 @@ class Identity:
     name: str
     deviation: Callable[[Subject], float]
     allowed: float
+    of_logits: bool = False  # means nothing for a model without an output matrix
 
 
 def _kernel_rows(subject: Subject) -> float:
@@ -81,7 +83,9 @@ def _line_is_attribution(subject: Subject) -> float:
 
 def _attribution_sums(subject: Subject) -> float:
     parts = kav.attribution(subject.trace)
-    return max(abs(float(parts.values.sum()) - parts.total), abs(parts.total - float(subject.trace.logits(-1).max())))
+    final = subject.trace.resid_final[-1:, :]
+    logit = float(raw_logits(subject.model.config, subject.model.weights, final)[0, parts.target])  # before a soft cap
+    return max(abs(float(parts.values.sum()) - parts.total), abs(parts.total - logit))
 
 
 def _dose_one(subject: Subject) -> float:
@@ -102,9 +106,9 @@ def _fit_is_a_head(subject: Subject) -> float:
 IDENTITIES = (
     Identity("smoother rows sum to 1, every kernel", _kernel_rows, 1e-12),
     Identity("smoother rows sum to 1, heads of the model", _pattern_rows, 1e-5),
-    Identity("head-scene line = attribution of that head", _line_is_attribution, 1e-5),
-    Identity("attribution sums to the logit", _attribution_sums, 1e-3),
-    Identity("dose 1 = unedited", _dose_one, 1e-5),
+    Identity("head-scene line = attribution of that head", _line_is_attribution, 1e-5, of_logits=True),
+    Identity("attribution sums to the logit", _attribution_sums, 1e-3, of_logits=True),
+    Identity("dose 1 = unedited", _dose_one, 1e-5, of_logits=True),
     Identity("regression scene as an attention head = Gaussian fit", _fit_is_a_head, 1e-10),
 )
 
@@ -161,6 +165,9 @@ def lines(source: str = "bundled", device: str = "auto") -> Iterator[tuple[str, 
     tokens = _prompt(model)
     subject = Subject(model, tokens, kav.run(model, tokens))
     for identity in IDENTITIES:
+        if identity.of_logits and not config.has_logits:
+            yield f"skip  {identity.name:<52}  the model has no output matrix", True
+            continue
         yield _judged(identity.name, partial(identity.deviation, subject), identity.allowed)
     if gpu is None:
         yield f"skip  {'CPU = GPU':<52}  no usable GPU", True

@@ -15,6 +15,7 @@ from PySide6.QtGui import QGuiApplication, QIcon
 from PySide6.QtWidgets import QApplication
 
 from kav.errors import KavError
+from kav.model.edits import resolve
 from kav.options import Options
 from kav.paths import resource
 
@@ -127,11 +128,11 @@ class Opener:
                 _check_head(session, options.head)
             if options.query is not None:
                 session.select_query(options.query)
-                session.traceChanged.connect(self._on_session_trace_changed)
             if options.target is not None:
                 session.select(target=session.model.find_token(options.target))
         except KavError as error:
             session.problemRaised.emit(error)
+        session.traceChanged.connect(self._on_session_trace_changed)
         for edit in options.edits:
             session.put_edit(edit)
 
@@ -143,6 +144,10 @@ class Opener:
         if query is not None and not -n_tokens <= query < n_tokens:
             session.select(query=None)
             session.problemRaised.emit(KavError(f"query must be in {-n_tokens}..{n_tokens - 1}, got {query}"))
+        try:
+            resolve(self._options.edits, session.model.config, n_tokens)
+        except KavError as error:
+            session.problemRaised.emit(error)
 
 
 def _check_head(session: Session, head: tuple[int, int]) -> None:

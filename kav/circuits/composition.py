@@ -23,7 +23,7 @@ from kav.model.model import Model
 from kav.task import Task
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Composition:
     """Composition of all pairs of heads.
 

@@ -19,7 +19,7 @@ from kav.arrays import Array, namespace, to_host
 from kav.errors import KavError
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Factored:
     """The matrix ``left @ right``.
 

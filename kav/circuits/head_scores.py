@@ -35,7 +35,7 @@ MOST_QUERIES = 512
 """Longer prompts are judged by their last queries, so that no whole pattern of a long prompt is formed."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class HeadScores:
     """Scores of all heads on repeated random tokens, each (n_layers, n_heads).
 
@@ -116,6 +116,8 @@ def repeated_ids(model: Model, n_repeats: int, rng: np.random.Generator) -> tupl
     start = () if bos is None else (bos,)
     low = int(MARGIN * d_vocab)
     n_block = min(BLOCK, d_vocab - 2 * low, (model.config.n_ctx - len(start)) // n_repeats)
+    if n_block < 1:
+        raise KavError(f"n_repeats must fit the context of {model.config.n_ctx} tokens, got {n_repeats}")
     block = tuple(int(i) for i in low + rng.choice(d_vocab - 2 * low, size=n_block, replace=False))
     return start + block * n_repeats
 

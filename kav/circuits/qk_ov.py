@@ -22,7 +22,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from kav.arrays import Array, like, namespace, to_host
+from kav.arrays import Array, like, namespace, read_only, to_host
 from kav.circuits.factored import Factored
 from kav.errors import KavError
 from kav.model.attention import project
@@ -132,7 +132,7 @@ def qk(model: Model, layer: int, head: int, offset: int = 0, fold_norm: bool = T
     Elhage et al. 2021, "QK circuit"; Su et al. 2021, eq. 16 for the rotation between the factors.
     """
     product = qk_factors(model, layer, head, offset, fold_norm=fold_norm)
-    return Factored(to_host(product.left), to_host(product.right))
+    return Factored(read_only(to_host(product.left)), read_only(to_host(product.right)))
 
 
 def ov(model: Model, layer: int, head: int, fold_norm: bool = True) -> Factored:
@@ -161,7 +161,7 @@ def ov(model: Model, layer: int, head: int, fold_norm: bool = True) -> Factored:
     Elhage et al. 2021, "OV circuit".
     """
     product = ov_factors(model, layer, head, fold_norm=fold_norm)
-    return Factored(to_host(product.left), to_host(product.right))
+    return Factored(read_only(to_host(product.left)), read_only(to_host(product.right)))
 
 
 def normalised_embedding(model: Model, ids: Sequence[int] | None = None) -> Array:

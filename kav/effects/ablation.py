@@ -24,7 +24,7 @@ FIRST_RUN = 0.01
 """Share of the progress that the intact run takes."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class AblationMap:
     """Drops of a metric, intact minus ablated: positive where the component helps.
 

@@ -67,7 +67,7 @@ class Component:
         return f"{what} {self.layer} {bias}".rstrip()
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Attribution:
     """A logit (or logit difference) as a sum.
 

@@ -109,9 +109,11 @@ def as_edit(
     return resolved if isinstance(resolved, Scaled) else edit
 
 
-def same_component(edit: Edit, other: Scaled) -> bool:
-    """Return whether two resolved edits scale the same component, whatever the dose, baseline and positions."""
+def same_component(edit: Edit, other: Scaled, *, there: bool = False) -> bool:
+    """Return whether two resolved edits scale the same component, whatever dose and baseline; `there`: at one place."""
     if type(edit) is not type(other) or edit.layer != other.layer:
+        return False
+    if there and getattr(edit, "positions", None) != getattr(other, "positions", None):
         return False
     names = {"ScaleHead": ("head",), "ScaleEdge": ("head", "key", "query")}.get(type(edit).__name__, ())
     return all(getattr(edit, name) == getattr(other, name) for name in names)
@@ -123,12 +125,17 @@ def run_without(
     edits: tuple[Edit, ...],
     component: Scaled,
     *,
+    there: bool = False,
     base: Trace | None = None,
     task: Task | None = None,
 ) -> Trace:
-    """Return the run at dose 1: all edits but the component's own, taken from `base` as far as it is the same."""
+    """Return the run at dose 1: all edits but the component's own, taken from `base` as far as it is the same.
+
+    With `there`, an edit that scales the component at other positions is not its own.
+    """
     resolved = resolve(edits, model.config, len(tokens.ids))
-    kept = tuple(e for e, r in zip(edits, resolved, strict=True) if not same_component(r, component))
+    pairs = zip(edits, resolved, strict=True)
+    kept = tuple(edit for edit, found in pairs if not same_component(found, component, there=there))
     if base is not None and base.model is model and base.tokens.ids == tokens.ids and base.edits == kept:
         return base
     return run(model, tokens, kept, base=base, task=task)

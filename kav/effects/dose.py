@@ -26,7 +26,7 @@ from kav.effects.rerun import along, first_altered, share_of
 from kav.effects.tangent import final_rate, logits_rate
 from kav.errors import KavError
 from kav.model.config import Weights
-from kav.model.edits import Edit, ScaleMlp
+from kav.model.edits import LARGEST, Edit, ScaleMlp
 from kav.model.fallback import survives
 from kav.model.layers import cap, raw_logits, unembed
 from kav.model.model import Model
@@ -38,7 +38,7 @@ FIRST_RUN = 0.05
 """Share of the progress that the run at dose 1 takes."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class DoseResponse:
     """A dose-response curve.
 
@@ -119,7 +119,8 @@ def dose_response(
     position : int
         Where the prediction is read.
     edits : tuple of Edit
-        Stay active at every dose; one that scales this same component is left out.
+        Stay active at every dose; one that scales this same component is left out. Where the component is given as an
+        edit, one at other positions stays.
     base : Trace or None
         An earlier trace of this model and prompt to start from.
     reference : Tokens or None
@@ -139,7 +140,9 @@ def dose_response(
     if not isinstance(doses, Span):
         doses = _checked(doses)
     scaled = as_edit(model, component, n_tokens=len(tokens.ids), baseline=baseline, positions=positions)
-    trace = run_without(model, tokens, tuple(edits), scaled, base=base, task=share_of(task, 0.0, FIRST_RUN))
+    there = isinstance(component, Edit)
+    part = share_of(task, 0.0, FIRST_RUN)
+    trace = run_without(model, tokens, tuple(edits), scaled, there=there, base=base, task=part)
     model = trace.model  # on the CPU by now if its device failed
     row = trace.position(position)
     place = injection(trace, scaled, reference=None if reference is None else run(model, reference))
@@ -227,6 +230,7 @@ def _checked(doses: Sequence[float] | np.ndarray) -> np.ndarray:
     amounts = np.asarray(doses, dtype=np.float64)
     if amounts.ndim != 1 or amounts.size == 0:
         raise KavError(f"doses must have shape (n_doses,) with n_doses >= 1, got {amounts.shape}")
-    if not np.isfinite(amounts).all():
-        raise KavError(f"doses must be finite, got {amounts[~np.isfinite(amounts)][0]}")
+    fits = np.abs(amounts) <= LARGEST  # NaN does not
+    if not fits.all():
+        raise KavError(f"doses must be in -{LARGEST:g}..{LARGEST:g}, got {amounts[~fits][0]}")
     return amounts

@@ -44,6 +44,7 @@ class Checkpoint:
     config: Config
     tensors: Tensors
     words: Callable[[], Words | None]
+    tied: bool = False  # the embedding serves as the output matrix though the checkpoint says otherwise
 
     def forecast(self, *, dtype: str = "float32", where: str = "cpu") -> Forecast:
         """Return how much memory opening it takes, and how much there is."""
@@ -122,7 +123,7 @@ def _opened(found: Checkpoint, source: str, where: str, *, dtype: str, task: Tas
     if trial is not None:
         trial.finish()
     notes += tuple(f"weights must be finite, got {n:,} that are not in {name}" for name, n in reader.not_finite.items())
-    return Model(config, weights, where, found.name, _tokenizer(words, config.d_vocab), source, notes)
+    return Model(config, weights, where, found.name, _tokenizer(words, config.d_vocab), source, found.tied, notes)
 
 
 def _with_embedding(found: Checkpoint) -> Checkpoint:
@@ -131,7 +132,7 @@ def _with_embedding(found: Checkpoint) -> Checkpoint:
         return found
     raw = {**found.raw, "tie_word_embeddings": True}
     name = f"{found.name} (output matrix: the embedding)"
-    return replace(found, name=name, raw=raw, config=replace(found.config, tied=True))
+    return replace(found, name=name, raw=raw, config=replace(found.config, tied=True), tied=True)
 
 
 def _words(found: Checkpoint) -> tuple[Words | None, tuple[str, ...]]:
@@ -164,20 +165,20 @@ def checkpoint(source: str | Path) -> Checkpoint:
     ModelError
         See `open_model`.
     """
-    path = Path(str(resource("models", "induction"))) if source == "bundled" else Path(source).expanduser()
     try:
+        path = Path(str(resource("models", "induction"))) if source == "bundled" else Path(source).expanduser()
         path = _inside(path)
         if path.suffix == ".gguf":
             return _gguf(path)
         folder, paths = _locate(path)
-    except (OSError, ValueError) as error:  # a path with a NUL, too long, or not allowed
+    except (OSError, ValueError, RuntimeError) as error:  # a NUL in it, too long, not allowed, the home of nobody
         raise ModelError(f"a model must be readable, got {str(source)[:200]!r}: {str(error)[:200]}") from error
     raw = read_json(read_file(contained(folder, "config.json"), MAX_CONFIG), "config.json")
     if not isinstance(raw, dict):
         raise ModelError(f"config.json must hold an object, got {type(raw).__name__}")
     family = family_of(raw)
     config = config_of(raw, family)
-    name = folder.name if source != "bundled" else "induction"
+    name = folder.resolve().name if source != "bundled" else "induction"
     return Checkpoint(name, raw, family, config, Folder(paths), lambda: folder_words(folder, raw))
 
 

@@ -7,7 +7,6 @@ Positions and keys may be negative (from the end), as in Python.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable
 from dataclasses import dataclass, fields, replace
 from typing import Literal, get_args
@@ -101,6 +100,9 @@ class MoveQuery(Edit):
     t: float
 
 
+LARGEST = 1e6
+"""Largest number of an edit, either way: far beyond any effect, and float32 sums of squares stay finite."""
+
 SCORE_EDITS = (SetTemperature, SetScore, MaskKeys)
 """Edits of the scores, in the order in which they act whatever their place in the tuple."""
 
@@ -130,8 +132,8 @@ def _resolve_one(edit: Edit, config: Config, n_tokens: int) -> Edit:
     if "head" in values:
         _check_range(f"head of {name}", values["head"], config.n_heads)
     for key in ("scale", "value", "beta", "t"):
-        if key in values and not math.isfinite(values[key]):
-            raise ModelError(f"{key} of {name} must be finite, got {values[key]}")
+        if key in values and not abs(values[key]) <= LARGEST:  # NaN fails this too
+            raise ModelError(f"{key} of {name} must be in -{LARGEST:g}..{LARGEST:g}, got {values[key]}")
     if isinstance(edit, SetTemperature) and edit.beta < 0:
         raise ModelError(f"beta of {name} must be >= 0, got {edit.beta}", "use ScaleHead to turn an output around")
     if values.get("baseline", "zero") not in get_args(Baseline):

@@ -108,7 +108,8 @@ def _opened_again(model: Model, error: Exception) -> Model:
 
     if not model.source:
         raise ModelError("a model must be readable on its device or from where it was opened, got neither") from error
-    return open_model(model.source, device="cpu", dtype=str(model.weights.W_E.dtype).rpartition(".")[2])
+    dtype = str(model.weights.W_E.dtype).rpartition(".")[2]
+    return open_model(model.source, device="cpu", dtype=dtype, tied=model.tied)
 
 
 def _to_host(value: Any) -> Any:

@@ -121,6 +121,7 @@ def slopes(trace: Trace, layer: int, head: int, direction: Array, *, query: int 
         If scores are capped softly and no query says where.
     """
     q, k, config, edits = _head(trace, layer, head)
+    query = None if query is None else trace.position(query)
     xp = namespace(k, direction)
     out = xp.matmul(k[0, :, :], direction) * config.score_scale(layer)
     if config.score_cap:
@@ -154,6 +155,7 @@ def curve(trace: Trace, layer: int, head: int, direction: Array, *, query: int, 
     array, shape (n_t,)
     """
     q, k, config, edits = _head(trace, layer, head)
+    query = trace.position(query)
     kept = tuple(edit for edit in edits if not isinstance(edit, ScaleEdge))
     moved = (q[0, query, :] + t[:, None] * direction)[:, None, None, :]  # (n_t, 1, 1, d_head)
     rows = attention.pattern(config, moved, k, layer=layer, edits=kept, corner=(head, query, 0))  # (n_t, 1, 1, n)

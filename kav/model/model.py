@@ -12,6 +12,9 @@ from kav.model.fallback import Fallback
 from kav.model.layers import unembed
 from kav.model.tokenizer import Token, Tokenizer, Tokens, tokens_from_ids
 
+MOST_DIGITS = 20
+"""Letters of a token id that is typed: Python refuses to read very long numbers, in words of its own."""
+
 
 @dataclass(frozen=True, eq=False)
 class Model:
@@ -30,6 +33,8 @@ class Model:
         None: labels are "#id" and prompts are written as ids.
     source : str
         What `open_model` was given, so that a script can open it again; "" if it was not opened from anywhere.
+    tied : bool
+        Whether it was opened with the embedding as its output matrix because its file has none.
     notes : tuple of str
         What the user should know about the file: weights that are not finite, words that could not be read.
     fallback : Fallback
@@ -42,6 +47,7 @@ class Model:
     name: str = ""
     tokenizer: Tokenizer | None = None
     source: str = ""
+    tied: bool = False
     notes: tuple[str, ...] = ()
     fallback: Fallback = field(default_factory=Fallback, repr=False)
 
@@ -63,7 +69,7 @@ class Model:
         if self.tokenizer is not None:
             return self.tokenizer.encode(text, bos)
         words = text.replace(",", " ").split()
-        if not all(word.lstrip("#").isdecimal() for word in words):
+        if not all(word.lstrip("#").isdecimal() and len(word) <= MOST_DIGITS for word in words):
             raise ModelError("a prompt must be made of token ids where a model has no tokenizer, got other text")
         return self.tokens(int(word.lstrip("#")) for word in words)
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from kav.arrays import Array, like, namespace, to_host
+from kav.arrays import Array, like, namespace, read_only, to_host
 from kav.errors import KavError
 from kav.model import attention, outputs
 from kav.model.edits import Edit, of_layer, resolve
@@ -96,7 +96,7 @@ class Trace:
         KavError
             If the model has no such layer.
         """
-        return to_host(self.resid_pre(layer))
+        return read_only(to_host(self.resid_pre(layer)))
 
     def logits(self, positions: int | slice | Sequence[int] | None = None) -> np.ndarray:
         """Return the logits, computed only where asked.

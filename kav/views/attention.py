@@ -165,7 +165,7 @@ def python(spec: Spec) -> str:
         return regression_setup(spec.scene) + _REGRESSION_SCRIPT
     scene = as_head(spec.scene)
     setup, n = head_setup(scene, resolve(scene)), scene.trace.n_tokens
-    rows = "slice(0, len(tokens))" if n <= MOST_WRITTEN else "slice(query, query + 1)  # all rows would be very many"
+    rows = f"slice(0, {n})" if n <= MOST_WRITTEN else "slice(query, query + 1)  # all rows would be very many"
     script = _HEAD_SCRIPTS[spec.weighting if spec.stage == "pattern" else "scores"]
     return f"{setup}rows = {rows}\n{script}{_PRINT}"
 
@@ -183,15 +183,16 @@ values = weights
 """,
     "message": """
 weights = trace.pattern(layer, head, rows)
-from kav.views.head.messages import message_norms  # |v_j @ W_O|, through a norm after attention if there is one
+from kav.views.head.messages import dose_at, message_norms  # |v_j @ W_O|, through a norm after attention if any
 
 norms, scale = message_norms(trace, layer, head, queries=rows)
-values = weights * norms / scale[:, None]
+values = weights * norms / scale[:, None] * np.abs(dose_at(trace, layer, head, queries=rows))[:, None]
 """,
     "logits": """
 weights = trace.pattern(layer, head, rows)
-sources = [kav.attribution(trace, i, target, foil).sources[layer, head] for i in range(rows.start, rows.stop)]
-values = np.stack(sources)
+from kav.views.head.messages import messages  # each key's message to the target, the final norm frozen
+
+values = weights * messages(trace, layer, head, to=(target, foil), queries=rows).block()
 """,
     "scores": """
 values = trace.scores(layer, head, rows)  # q . k, scaled as the model does; -inf where masked

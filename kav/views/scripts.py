@@ -34,7 +34,7 @@ def head_setup(scene: HeadScene, focus: Focus) -> str:
             "",
             "import kav",
             "",
-            f"model = kav.open_model({model.source or 'bundled'!r})",
+            f"model = kav.open_model({model.source or 'bundled'!r}{', tied=True' if model.tied else ''})",
             f"tokens = model.tokens({tokens.ids!r})  # {_comment(text)}",
             f"edits = {edits_source(scene.trace.edits)}",
             "trace = kav.run(model, tokens, edits)",

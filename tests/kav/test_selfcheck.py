@@ -1,7 +1,9 @@
 import pytest
 
+import kav
 from kav import cli, selfcheck
 from kav.errors import KavError
+from tests.kav.model_factory import tiny_model
 
 PROMISED = (
     "smoother rows sum to 1",
@@ -55,3 +57,14 @@ def test_an_identity_that_is_refused_is_a_failure_with_its_reason(one_identity):
 def test_a_model_that_cannot_be_opened_is_refused_in_one_line(capsys):
     assert cli.main(["no-such-folder", "--self-check"]) == 1
     assert capsys.readouterr().err.startswith("kav: ")
+
+
+@pytest.mark.parametrize("features", [{"logit_cap": 8.0, "score_cap": 1.5}, {"has_logits": False}])
+def test_no_identity_fails_on_a_model_with_caps_or_without_logits(monkeypatch, features):
+    # The attribution, which is before a soft cap, was compared with the capped logit.
+    model = tiny_model(**features)
+    monkeypatch.setattr(kav, "open_model", lambda source, device="auto": model, raising=False)
+    said = list(selfcheck.lines("tiny"))
+    assert all(passed for _, passed in said)
+    skipped = [line for line, _ in said if line.startswith("skip") and "no output matrix" in line]
+    assert len(skipped) == (0 if "logit_cap" in features else 3)

@@ -140,6 +140,18 @@ def test_a_query_asked_for_at_the_start_must_exist(make_window, query, refused):
     assert window.session.selection.query == (None if refused else query)
 
 
+def test_an_edit_asked_for_at_the_start_must_fit_the_prompt(make_window):
+    # It was left out without a word, and a file was written as if nothing had been asked.
+    window = make_window()
+    problems = []
+    window.session.problemRaised.connect(problems.append)
+    Opener(window, Options(edits=(ScaleHead(0, 0, 0.0, "zero", (99,)),)), strict=True).start()
+    assert [error.message for error in problems] == ["positions of ScaleHead must be in -16..15, got 99"]
+    Opener(window, Options(edits=(ScaleHead(0, 0, 0.0, "zero", (15,)),)), strict=True).start()
+    assert len(problems) == 1
+    assert window.session.trace.edits
+
+
 def test_choices_of_a_scene_are_kept_through_the_other_scene_and_the_compact_layout(make_window, qtbot):
     window = make_window()
     weighting = window.panels["attention"].weighting

@@ -110,7 +110,9 @@ def table_tokens(scene: HeadScene, focus: Focus) -> tuple[int, ...]:
 def _framed(scene: HeadScene, focus: Focus, ids: tuple[int, ...], *, circuit: str) -> tuple[int, int]:
     """The framed row and column: the key's token and the target (OV), or the query's token and the key's (QK)."""
     tokens = scene.base.tokens.ids
-    pair = (tokens[focus.query], tokens[focus.key]) if circuit == "qk" else (tokens[focus.key], focus.target)
+    has_target = scene.base.model.config.has_logits
+    promoted = focus.target if has_target else tokens[focus.key]
+    pair = (tokens[focus.query], tokens[focus.key]) if circuit == "qk" else (tokens[focus.key], promoted)
     return ids.index(pair[0]), ids.index(pair[1])
 
 

@@ -100,12 +100,11 @@ def scaled(spec: Spec, scene: HeadScene, focus: Focus) -> Scaled:
     """Return what is scaled: as asked, else what was edited last, else the selected head; an edit keeps its manner."""
     component = spec.component or _edited_last(scene) or Component(focus.layer, focus.head)
     component = _existing(component, scene)
-    own = [edit for edit in scene.edits if _scales(edit, component)]
-    others = tuple(edit for edit in scene.edits if not _scales(edit, component))
-    positions = (focus.query,) if spec.scope == "query" else None
-    if not own:
-        return Scaled(component, spec.baseline, positions, 1.0, others)
-    return Scaled(component, own[-1].baseline, own[-1].positions, own[-1].scale, others)  # type: ignore[attr-defined]
+    own = next((edit for edit in reversed(scene.edits) if _scales(edit, component)), None)
+    if not isinstance(own, ScaleHead | ScaleMlp):
+        return Scaled(component, spec.baseline, (focus.query,) if spec.scope == "query" else None, 1.0, scene.edits)
+    others = tuple(edit for edit in scene.edits if edit != own)  # also those of the component at other positions
+    return Scaled(component, own.baseline, own.positions, own.scale, others)
 
 
 def _edited_last(scene: HeadScene) -> Component | None:

@@ -81,7 +81,7 @@ def messages(trace: Trace, layer: int, head: int, *, to: tuple[int, int | None],
         wrote = (z * reads).sum(axis=-1)  # (n_queries,)
         total, moved = _averages(trace, layer, head, queries=queries, reads=reads, values=values)
         lacking = wrote - dose * moved
-        shift = np.where(total > 0, lacking / np.where(total > 0, total, 1.0), 0.0)
+        shift = np.where(total != 0, lacking / np.where(total != 0, total, 1.0), 0.0)  # an edge may weigh less than 0
     return Messages(reads, values, dose, shift)
 
 

@@ -65,3 +65,10 @@ def test_sample_repeats_a_block_of_different_tokens(bundled):
 def test_too_few_repeats_are_refused():
     with pytest.raises(KavError, match="n_repeats must be >= 2"):
         head_scores(tiny_model(), 1)
+
+
+@pytest.mark.parametrize("n_ctx", [5, 64])
+def test_more_repeats_than_the_context_has_room_for_are_refused(n_ctx):
+    # All scores were 0.
+    with pytest.raises(KavError, match=f"n_repeats must fit the context of {n_ctx} tokens, got 300"):
+        head_scores(tiny_model(n_ctx=n_ctx), n_repeats=300)

@@ -139,3 +139,11 @@ def test_a_head_or_token_that_does_not_exist_is_refused():
         ov(model, -1, 0)
     with pytest.raises(KavError, match=r"token id must be in 0\.\.30, got 31"):
         ov_table(model, 0, 0, [0, 31])
+
+
+def test_circuits_cannot_be_written_to_through_what_they_return():
+    model = tiny_model()
+    for product in (qk(model, 0, 0), ov(model, 0, 0), ov(model, 0, 0, fold_norm=False)):
+        for factor in (product.left, product.right):
+            with pytest.raises(ValueError, match="read-only"):
+                factor[:] = 0

@@ -341,3 +341,20 @@ def test_randomly_damaged_folders_raise_model_errors_only(folder):
             except KavError:
                 pass
         (folder / name).write_bytes(whole)
+
+
+def test_a_model_is_named_after_its_folder_however_that_is_written(folder, monkeypatch):
+    monkeypatch.chdir(folder)
+    assert kav.open_model(".", device="cpu").name == folder.name
+    assert kav.open_model("model.safetensors", device="cpu").name == folder.name
+
+
+def test_the_home_of_nobody_is_refused():
+    with pytest.raises(ModelError, match="a model must be readable, got '~nosuchuser/x'"):
+        kav.open_model("~nosuchuser/x")
+
+
+def test_a_very_long_number_is_no_token_id(folder):
+    (folder / "tokenizer.json").unlink()
+    with pytest.raises(ModelError, match="a prompt must be made of token ids"):
+        kav.open_model(folder, device="cpu").encode("1" * 5000)

@@ -7,6 +7,7 @@ import pytest
 
 from kav.errors import ModelError
 from kav.model.edits import (
+    LARGEST,
     Edit,
     MaskKeys,
     MoveQuery,
@@ -43,16 +44,16 @@ def test_positions_from_the_end_are_counted_from_the_start():
         (ScaleHead(2, 0, 0.0), "layer of ScaleHead must be in 0..1, got 2"),
         (ScaleHead(-1, 0, 0.0), "layer of ScaleHead must be in 0..1, got -1"),
         (ScaleHead(0, 4, 0.0), "head of ScaleHead must be in 0..3, got 4"),
-        (ScaleHead(0, 0, float("nan")), "scale of ScaleHead must be finite, got nan"),
+        (ScaleHead(0, 0, float("nan")), "scale of ScaleHead must be in .*, got nan"),
         (ScaleHead(0, 0, 0.0, "median"), "baseline of ScaleHead must be one of .*, got 'median'"),
         (ScaleHead(0, 0, 0.0, positions=(6,)), "positions of ScaleHead must be in -6..5, got 6"),
-        (ScaleMlp(0, float("inf")), "scale of ScaleMlp must be finite, got inf"),
+        (ScaleMlp(0, float("inf")), "scale of ScaleMlp must be in .*, got inf"),
         (MaskKeys(0, 0, (-7,)), "keys of MaskKeys must be in -6..5, got -7"),
         (SetTemperature(0, 0, -0.1), "beta of SetTemperature must be >= 0, got -0.1"),
         (SetScore(0, 0, 2, 3, 1.0), "SetScore must name a visible cell, got query 2, key 3"),
-        (SetScore(0, 0, 2, 1, float("nan")), "value of SetScore must be finite"),
+        (SetScore(0, 0, 2, 1, float("nan")), "value of SetScore must be in"),
         (MoveQuery(0, 0, 6, 0, 1.0), "query of MoveQuery must be in -6..5, got 6"),
-        (MoveQuery(0, 0, 0, 0, float("inf")), "t of MoveQuery must be finite"),
+        (MoveQuery(0, 0, 0, 0, float("inf")), "t of MoveQuery must be in"),
         ("head 0.0", "an edit must be one of kav's edits, got str"),
     ],
 )
@@ -104,3 +105,38 @@ def test_score_that_a_window_hides_cannot_be_set():
         assert resolve((edit,), config, 6) == (edit,)
     with pytest.raises(ModelError, match="SetScore must name a visible cell, got query 5, key 2"):
         resolve((SetScore(0, 1, 5, 2, 1.0),), config, 6)
+
+
+@pytest.mark.parametrize(
+    "edit",
+    [
+        SetScore(0, 0, 1, 0, 1e39),
+        SetTemperature(0, 0, 1e38),
+        ScaleHead(0, 0, -1e38),
+        ScaleMlp(0, 1e7),
+        MoveQuery(0, 0, 1, 0, float("nan")),
+        ScaleEdge(0, 0, 0, float("inf")),
+    ],
+)
+def test_a_number_that_would_overflow_is_refused(edit):
+    # Finite in Python's numbers but not in the model's: every logit was NaN.
+    model = tiny_model()
+    with pytest.raises(ModelError, match=r"must be in -1e\+06..1e\+06, got"):
+        run(model, model.tokens(some_ids(3)), (edit,))
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+def test_the_largest_numbers_give_finite_logits(sign):
+    model = tiny_model()
+    edits = (
+        SetScore(1, 0, 1, 0, sign * LARGEST),
+        SetTemperature(0, 0, LARGEST),
+        ScaleHead(0, 0, sign * LARGEST),
+        ScaleHead(0, 1, sign * LARGEST, "mean"),
+        ScaleMlp(0, sign * LARGEST),
+        MoveQuery(1, 1, 1, 0, sign * LARGEST),
+        ScaleEdge(0, 2, 0, sign * LARGEST),
+    )
+    for edit in (*((edit,) for edit in edits), edits):
+        edit = edit if isinstance(edit, tuple) else (edit,)
+        assert np.isfinite(run(model, model.tokens(some_ids(3)), edit).logits()).all()

@@ -95,3 +95,15 @@ def test_what_is_not_one_head_or_one_dose_is_refused(xp):
     ):
         with pytest.raises(KavError, match="must"):
             refused()
+
+
+def test_negative_positions_count_from_the_end_in_curves_and_slopes():
+    model = tiny_model(dtype="float64", score_cap=1.5)
+    trace = run(model, model.tokens(some_ids(5)), [SetScore(1, 0, 4, 2, 0.5)])
+    u, t = query_direction(trace, 1, 0, -1, 0), np.linspace(-1.0, 1.0, 5)
+    y = np.arange(5.0)
+    np.testing.assert_array_equal(
+        curve(trace, 1, 0, u, query=-1, responses=y, t=t), curve(trace, 1, 0, u, query=4, responses=y, t=t)
+    )
+    np.testing.assert_array_equal(slopes(trace, 1, 0, u, query=-1), slopes(trace, 1, 0, u, query=4))
+    assert slopes(trace, 1, 0, u, query=-1)[2] == 0

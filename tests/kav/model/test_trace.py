@@ -268,3 +268,10 @@ def test_layers_so_far_are_those_of_the_whole_run(edits):
             assert all(layer is trace.layers[i] for i, layer in enumerate(one.layers))
             np.testing.assert_allclose(one.resid_final, trace.resid(len(one.layers)), atol=1e-6)
             np.testing.assert_array_equal(one.pattern(0, 1), trace.pattern(0, 1))
+
+
+def test_what_a_run_holds_cannot_be_written_to():
+    model = tiny_model()
+    trace = run(model, model.tokens(some_ids(3)))
+    with pytest.raises(ValueError, match="read-only"):
+        trace.resid(1)[:] = 0

@@ -184,3 +184,13 @@ def test_choices_are_all_components_with_the_selected_first(scene, any_scene):
     assert named[0] == ("head 1.0 (selected)", Component(1, 0))
     assert len(named) == 8
     assert ("mlp 1", Component(1)) in _compute(any_scene()).choices
+
+
+def test_the_handle_stands_on_its_curve_when_a_head_is_scaled_in_two_places(scene):
+    # The curve left both edits out and the handle only one, so that it stood beside its curve.
+    there, everywhere = ScaleHead(1, 0, 0.0, "zero", (6,)), ScaleHead(1, 0, 0.5)
+    for edits in ((there, everywhere), (everywhere, there)):
+        result = _compute(scene(*edits), component=Component(1, 0))
+        on_curve = np.interp(result.dose, result.curve.doses, result.curve.response)
+        assert result.dose == edits[-1].scale
+        assert result.value == pytest.approx(on_curve, abs=0.01)

@@ -131,3 +131,10 @@ def test_circuit_of_a_model_with_a_layer_before_the_logits_says_what_it_cannot_s
     assert "not read from the stream by W_U alone" in plain(result.reading)
     with pytest.raises(KavError, match="read by W_U alone"):
         shown(circuits, scene, circuit="ov", space="tokens")
+
+
+def test_circuits_of_a_model_without_logits_are_drawn_whatever_the_target():
+    model = tiny_model(has_logits=False)
+    trace = kav.run(model, model.tokens(some_ids(8)))
+    scene = HeadScene(trace, Selection(layer=1, head=2, query=6, target=5))
+    assert shown(circuits, scene, circuit="ov", space="model").values.shape == (16, 16)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -153,3 +154,20 @@ def test_a_script_about_many_samples_reads_the_exported_table(tmp_path, monkeypa
     np.savez("samples.npz", x=scene.samples.x, y=scene.samples.y)
     exec(script, {})  # noqa: S102 - the script is what is tested
     assert f"{fit.compute(spec, Task()).f:.3f}" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("weighting", ["message", "logits"])
+@pytest.mark.parametrize(
+    "edit", [ScaleHead(1, 0, 0.3), ScaleHead(1, 0, 0.0, "mean"), ScaleHead(1, 0, -1.0, "zero", (3, 5))]
+)
+def test_attention_script_counts_a_scaled_head_as_the_panel_does(scene, capsys, weighting, edit):
+    # The script's messages were those of the head as it runs.
+    names, result = _ran(attention, scene(edit), capsys, weighting=weighting)
+    np.testing.assert_allclose(names["values"], result.values, atol=1e-4)
+
+
+def test_script_opens_a_model_with_its_embedding_as_output_matrix_again(scene):
+    made = scene()
+    tied = replace(made, trace=replace(made.trace, model=replace(made.trace.model, tied=True)))
+    assert "kav.open_model('bundled', tied=True)" in fit.python(fit.Spec(tied))
+    assert "tied" not in fit.python(fit.Spec(made))
