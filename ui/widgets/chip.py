@@ -25,13 +25,14 @@ class EditedChip(Control):
     def __init__(self, parent: QWidget | None = None, *, name: str = "edited.chip") -> None:
         super().__init__(parent, name=name, label="edited", tip="click lists the edits; the cross resets them all")
         self._edits: tuple[str, ...] = ()
-        self.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Fixed)
+        self.setSizePolicy(QSizePolicy.Policy.Maximum, QSizePolicy.Policy.Fixed)  # the words may give way
         self.hide()
 
     def set_edits(self, edits: Sequence[str]) -> None:
         """Show the edits, each in words such as "head 0.0 × 0.00"."""
         self._edits = tuple(edits)
         self.setAccessibleName(f"edited: {', '.join(self._edits)}" if self._edits else "edited")
+        self.setToolTip("\n".join((*self._edits, "click lists the edits; the cross resets them all")))
         self.setVisible(bool(self._edits))
         self.updateGeometry()
         self.update()
@@ -45,7 +46,7 @@ class EditedChip(Control):
         return QSize(round(HATCH + words + 4 + CLOSE), HEIGHT)
 
     def minimumSizeHint(self) -> QSize:
-        return self.sizeHint()
+        return QSize(round(HATCH + text_width("EDITED", font(11, 700)) + 4 + CLOSE), HEIGHT)
 
     def close_rect(self) -> QRectF:
         """Return the place of the cross."""
@@ -97,7 +98,8 @@ class EditedChip(Control):
         middle = rect.center().y()
         x = draw_text(painter, HATCH, baseline(middle, f), "EDITED", f, theme.onedit)
         f = font(12, 500)
-        draw_text(painter, x + 8, baseline(middle, f), self.text(), f, theme.onedit)
+        if self.width() >= self.sizeHint().width():  # else the tooltip and the list say which
+            draw_text(painter, x + 8, baseline(middle, f), self.text(), f, theme.onedit)
         cross = QRectF(0, 0, 14, 14)
         cross.moveCenter(self.close_rect().center() - QPointF(1, 0))
         paint_icon(painter, "close", cross, theme.onedit)

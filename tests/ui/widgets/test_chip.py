@@ -57,3 +57,18 @@ def test_chip_is_amber_with_a_hatched_end(chip):
     row = [image.pixelColor(x, 14) for x in range(1, 13)]
     assert any(color != amber for color in row)
     assert any(color == amber for color in row)
+
+
+def test_a_chip_without_room_keeps_its_word_and_its_cross_apart(chip):
+    # The edit's words ran into the cross on a narrow window.
+    chip.set_edits(["head 0.0 × 0.00"])
+    chip.resize(chip.minimumSizeHint())
+    chip.show()
+    narrow = chip.grab().toImage()
+    chip.set_edits(["head 9.9 × 9.99"])
+    assert chip.grab().toImage() == narrow
+    assert "head 9.9 × 9.99" in chip.toolTip()
+    chip.resize(chip.sizeHint())
+    wide = chip.grab().toImage()
+    chip.set_edits(["head 0.0 × 0.00"])
+    assert chip.grab().toImage() != wide
