@@ -80,12 +80,13 @@ def baseline_fit(name: str, prepared: Prepared, x_query: np.ndarray, h: float, k
 
 
 def _by_blocks(name: str, x: np.ndarray, y: np.ndarray, x_query: np.ndarray, h: float, kernel: Kernel) -> np.ndarray:
-    """Matrix times responses, a few queries at a time."""
+    """Matrix times responses, a few queries at a time; where its rows sum to 1, what all responses share is apart."""
     step = max(1, 2_000_000 // max(x.size, 1))
+    shared = 0.0 if name == "krr" else float(np.mean(y))
     parts = []
     for start in range(0, x_query.size, step):
         B = baseline_matrix(name, x, x_query[start : start + step], h, kernel.name)
-        parts.append(np.where(np.any(B != 0, axis=1), B @ y, np.nan))
+        parts.append(np.where(np.any(B != 0, axis=1), shared + B @ (y - shared), np.nan))
     return np.concatenate(parts) if parts else np.zeros(0)
 
 

@@ -23,6 +23,9 @@ from kav.regression.kernels import Kernel, kernel_named
 
 RIDGE = 1.0
 NEIGHBOURS = 5
+FLAT = 1e-14
+"""Variance of the weights' places, in bandwidths or as a share of the query's distance from their mean, up to which
+all the weight counts as on one place: a local line has no slope there."""
 
 
 def mean_matrix(x: Array, x_query: Array) -> Array:
@@ -44,11 +47,13 @@ def line_matrix(x: Array, x_query: Array, *, penalty: float = 0.0) -> Array:
     Hoerl and Kennard 1970, eq. 2.1, with a centred predictor.
     """
     xp = namespace(x, x_query)
-    centre = xp.mean(x)
-    centred = x - centre
+    first = x[:1]
+    from_first = x - first
+    centre = xp.mean(from_first)  # of x itself it would be rounded in digits of the offset, and so would every slope
+    centred = from_first - centre
     size = float(xp.sum(centred * centred)) + penalty
     slope = centred / (size if size > 0 else 1.0)  # all x equal: the line is the mean
-    return (x_query - centre)[:, None] * slope[None, :] + 1.0 / x.shape[0]
+    return (x_query - first - centre)[:, None] * slope[None, :] + 1.0 / x.shape[0]
 
 
 def kernel_ridge_matrix(x: Array, x_query: Array, kernel: Kernel, h: float, *, penalty: float = RIDGE) -> Array:
@@ -84,8 +89,9 @@ def _log_peak(kernel: Kernel, x: Array) -> float:
 def local_linear_matrix(x: Array, x_query: Array, kernel: Kernel, h: float) -> Array:
     """Return the matrix of local linear regression: at each query the intercept of a weighted line.
 
-    With ``m_k = sum_i w_i d_i^k``, ``d_i = x_i - x_query`` and w the smoother's weights, the row is
-    ``w_i (m_2 - m_1 d_i) / (m_2 - m_1^2)``; where all the weight is on one place it is the weighted average.
+    With ``d_i = (x_i - x_0) / h`` counted from the place x_0 of the largest weight, m the weighted mean of d and v its
+    variance, the row is ``w_i (1 + (d_query - m) (d_i - m) / v)``; where all the weight is on one place, which is where
+    v has no digits beside the distance of the query (`FLAT`), it is the weighted average.
 
     References
     ----------
@@ -93,13 +99,15 @@ def local_linear_matrix(x: Array, x_query: Array, kernel: Kernel, h: float) -> A
     """
     xp = namespace(x, x_query)
     w = smoother.weights(kernel.log_kernel(x_query, x, h))  # (n_query, n)
-    d = (x[None, :] - x_query[:, None]) / h
-    first = xp.sum(w * d, axis=-1, keepdims=True)
-    around = d - first  # m_2 - m_1^2 = sum w (d - m_1)^2: no difference of large numbers
-    spread = xp.sum(w * around * around, axis=-1, keepdims=True)
-    tilted = spread > 1e-14 * xp.maximum(first * first, xp.ones_like(first))
-    slope = xp.where(tilted, first / xp.where(tilted, spread, xp.ones_like(spread)), xp.zeros_like(first))
-    return w * (1 - slope * around)
+    origin = xp.take(x, xp.argmax(w, axis=-1))  # counted from the query, a weight of 1e-10 elsewhere would be rounding
+    d = (x[None, :] - origin[:, None]) / h
+    mean = xp.sum(w * d, axis=-1, keepdims=True)
+    around = d - mean
+    variance = xp.sum(w * around * around, axis=-1, keepdims=True)
+    away = ((x_query - origin) / h)[:, None] - mean
+    tilted = variance > FLAT * xp.maximum(away * away, xp.ones_like(away))
+    slope = xp.where(tilted, away / xp.where(tilted, variance, xp.ones_like(variance)), xp.zeros_like(away))
+    return w * (1 + slope * around)
 
 
 def nearest_matrix(x: Array, x_query: Array, *, n_neighbours: int = NEIGHBOURS) -> Array:

@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 
 from kav.errors import KavError
+from kav.regression.baseline_fits import baseline_fit
 from kav.regression.baselines import BASELINES, baseline_matrix, far_end_influence, line_matrix
 from kav.regression.kernels import KERNELS
-from kav.regression.samples import sine
+from kav.regression.samples import Samples, sine
 
 REFERENCE = Path(__file__).parents[2] / "data" / "regression" / "statsmodels.npz"
 X_QUERY = np.linspace(-1, 11, 13)
@@ -25,6 +26,22 @@ def test_mean_and_line_are_those_of_least_squares():
     np.testing.assert_allclose(values("mean", data), data.y.mean())
     slope, intercept = np.polyfit(data.x, data.y, 1)
     np.testing.assert_allclose(values("ols", data), slope * X_QUERY + intercept, atol=1e-12)
+
+
+@pytest.mark.parametrize("n", [50, 400, 401])
+@pytest.mark.parametrize("name", ["ols", "ridge", "local-linear", "krr"])
+def test_lines_through_timestamps_are_those_counted_from_the_first(name, n):
+    # The mean of x near 1.7e9 was rounded by 1e-7, and that times the sum of all y was the slope's error: samples of
+    # y = 1e6 + 2 x had a line from 1.5 to 0.7 instead of from 0 to 2.
+    rng = np.random.default_rng(0)
+    x = 1.7e9 + np.sort(rng.random(n))
+    from_first = x - 1.7e9
+    y = 1e6 + 2 * from_first + 0.1 * rng.normal(size=n)
+    q = np.asarray([-0.5, 0.0, 0.5, 1.0, 1.5])
+    far, near = (baseline_fit(name, Samples(x_, y).prepared, q_, 0.1).f for x_, q_ in ((x, 1.7e9 + q), (from_first, q)))
+    np.testing.assert_allclose(far, near, atol=1e-6)
+    if name == "ols":
+        np.testing.assert_allclose(far - 1e6, np.polyval(np.polyfit(from_first, y - 1e6, 1), q), atol=1e-8)
 
 
 def test_ridge_solves_its_penalised_normal_equations():
