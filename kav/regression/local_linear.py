@@ -5,19 +5,21 @@ Shapes: ``x_query (n_query,)``. The twin that takes every pair is `baselines.loc
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from math import comb
 
 import numpy as np
 
+from kav.regression.baselines import FLAT
 from kav.regression.extras import with_extras
 from kav.regression.prepared import Prepared
 from kav.regression.series import cell_sums
 from kav.regression.tree import tree_sums
 from kav.regression.window import Asked, Sums, direct_sums
 
-_FLAT = 1e-7
-"""Variance of the weights' places, as a share of their mean square, below which a line has no slope."""
+_SURE = 1e-4
+"""Variance of the weights' places, in bandwidths or as a share of their mean square, below which sums over cells or a
+tree leave too few digits of it."""
 
 
 def local_linear(prepared: Prepared, x_query: np.ndarray, h: float, kernel: str = "gaussian") -> np.ndarray:
@@ -25,7 +27,8 @@ def local_linear(prepared: Prepared, x_query: np.ndarray, h: float, kernel: str 
 
     With ``v = (x - nearest sample) / h`` and weighted means and covariances, the line at the query is
     ``mean y + cov(v, y) / var(v) (v_query - mean v)``; where all the weight is on one place, the weighted average.
-    Counted from the nearest sample, a query far from all of them loses no digits.
+    Counted from the nearest sample, a query far from all of them loses no digits, and which place has all the weight
+    is decided by that query's own pairs, whatever else is asked.
 
     Parameters
     ----------
@@ -40,33 +43,62 @@ def local_linear(prepared: Prepared, x_query: np.ndarray, h: float, kernel: str 
     Fan and Gijbels 1996, Local Polynomial Modelling, eq. 3.5.
     """
     q, asked = prepared.coordinate(x_query), prepared.asked(h, kernel)
-    origin = _nearest(prepared.ordered.x, q)
-    parts = [_moments(prepared, q, replace(asked, order=order), origin) for order in range(3)]
+    origin = _nearest(prepared, q)
+    by_pairs = prepared.takes_every_pair(q, replace(asked, order=2))
+    line = _line(prepared, q, asked, origin, by_pairs=by_pairs)
+    unsure = np.flatnonzero(line.held & (line.variance < _SURE * np.maximum(line.square, 1.0)))
+    f = line.at((q - origin) / asked.h)
+    if unsure.size and not by_pairs:
+        q, origin = q[unsure], origin[unsure]
+        f[unsure] = _line(prepared, q, asked, origin, by_pairs=True).at((q - origin) / asked.h)
+    return np.where(line.held, prepared.ordered.shown(f), np.nan)
+
+
+@dataclass(frozen=True)
+class _Line:
+    """A weighted line for each query: means of y and of the places v, their mean square, variance and covariance."""
+
+    held: np.ndarray
+    y: np.ndarray
+    v: np.ndarray
+    square: np.ndarray
+    variance: np.ndarray
+    covariance: np.ndarray
+
+    def at(self, v_query: np.ndarray) -> np.ndarray:
+        """The line at a place of each query; the average where all the weight is on one place."""
+        away = v_query - self.v
+        tilted = self.variance > FLAT * np.maximum(away * away, 1.0)
+        return self.y + np.where(tilted, self.covariance / np.where(tilted, self.variance, 1.0) * away, 0.0)
+
+
+def _line(prepared: Prepared, q: np.ndarray, asked: Asked, origin: np.ndarray, *, by_pairs: bool) -> _Line:
+    parts = [_moments(prepared, q, replace(asked, order=order), origin, by_pairs=by_pairs) for order in range(3)]
     held = parts[0].mass > 0
     total = np.where(held, parts[0].mass, 1.0)
-    y, v, v_v = parts[0].moment / total, parts[1].mass / total, parts[2].mass / total
-    variance = v_v - v * v
-    tilted = variance > _FLAT * np.maximum(v_v, 1e-300)
-    slope = np.where(tilted, (parts[1].moment / total - v * y) / np.where(tilted, variance, 1.0), 0.0)
-    line = y + slope * ((q - origin) / asked.h - v)
-    return np.where(held, prepared.ordered.shown(line), np.nan)
+    y, v, square = parts[0].moment / total, parts[1].mass / total, parts[2].mass / total
+    return _Line(held, y, v, square, square - v * v, parts[1].moment / total - v * y)
 
 
-def _nearest(x: np.ndarray, q: np.ndarray) -> np.ndarray:
-    """x nearest to each query; the query itself if there is none."""
-    if not x.size:
+def _nearest(prepared: Prepared, q: np.ndarray) -> np.ndarray:
+    """x nearest to each query, of samples and extras; the query itself if there is none."""
+    x, apart = prepared.ordered.x, prepared.extras.x[prepared.extras.weight != 0]
+    places = [apart[None, :]] if apart.size else []
+    if x.size:
+        right = np.searchsorted(x, q)
+        places += [x[np.maximum(right - 1, 0)][:, None], x[np.minimum(right, x.size - 1)][:, None]]
+    if not places:
         return q
-    right = np.clip(np.searchsorted(x, q), 1, max(x.size - 1, 1))
-    before, after = x[right - 1], x[np.minimum(right, x.size - 1)]
-    return np.where(q - before <= after - q, before, after)
+    each = np.concatenate([np.broadcast_to(place, (q.size, place.shape[1])) for place in places], axis=1)
+    return np.asarray(each[np.arange(q.size), np.argmin(np.abs(each - q[:, None]), axis=1)])
 
 
-def _moments(prepared: Prepared, q: np.ndarray, asked: Asked, origin: np.ndarray) -> Sums:
+def _moments(prepared: Prepared, q: np.ndarray, asked: Asked, origin: np.ndarray, *, by_pairs: bool) -> Sums:
     """Sums of ``((x - origin) / h)^order``, extras included."""
     ordered = prepared.ordered
     if not ordered.n:
         core = Sums(np.full(q.size, -np.inf), np.zeros(q.size), np.zeros(q.size))
-    elif (asked.kernel.name not in ("gaussian",) and not asked.kernel.compact) or prepared.takes_every_pair(q, asked):
+    elif by_pairs or (asked.kernel.name not in ("gaussian",) and not asked.kernel.compact):
         order = np.argsort(q, kind="stable")
         back = np.argsort(order, kind="stable")
         found = direct_sums(ordered, q[order], asked, origin=origin[order])

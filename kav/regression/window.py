@@ -20,6 +20,8 @@ from kav.regression.polynomial import bump
 
 DROPPED = 1e-17
 """Share of a query's weight that a window may leave out: below rounding."""
+_DROPPED_OF_MOMENTS = 1e-26
+"""The same for moments of x: where one place has nearly all the weight, the others make their variance, to 1e-14."""
 _CELLS = 15_000
 """Cells of a matrix: below 128 kB an array is reused from the heap, above it is mapped and cleared anew."""
 
@@ -109,7 +111,8 @@ def windows(ordered: Ordered, x_query: np.ndarray, asked: Asked) -> tuple[np.nda
     reach: float | np.ndarray = h
     if not asked.kernel.compact:
         distance, _ = nearest_distance(x, x_query)
-        reach = radius(asked.kernel, distance / h, x.size) * h
+        dropped = _DROPPED_OF_MOMENTS if asked.order else DROPPED
+        reach = radius(asked.kernel, distance / h, x.size, dropped=dropped) * h
     slack = 1e-12 * (reach + np.abs(x_query))
     lo = np.searchsorted(x, x_query - reach - slack, side="left")
     hi = np.searchsorted(x, x_query + reach + slack, side="right")
