@@ -77,8 +77,8 @@ def objective(prepared: Prepared, x_query: float, h: float, kernel: str = "gauss
     x = np.concatenate([ordered.x[first:last], prepared.extras.x]) + ordered.low
     y = np.concatenate([ordered.y[first:last], prepared.extras.y])
     scale = np.concatenate([np.ones(last - first), prepared.extras.weight])
-    log_K = prepared.log_kernel(at, x, h, kernel)[0]
-    top = float(np.max(log_K, initial=-math.inf, where=scale != 0))
+    log_K = np.where(scale != 0, prepared.log_kernel(at, x, h, kernel)[0], -math.inf)  # one at dose 0 is not there
+    top = float(np.max(log_K, initial=-math.inf))
     weight = scale * np.exp(log_K - top) if top > -math.inf else np.zeros(0)
     total = float(weight.sum())
     if not total > CANCELLED * float(np.abs(weight).sum()):

@@ -290,7 +290,8 @@ class Prepared(Keeping):
         x = np.concatenate([ordered.x[first:last], extras.x[close]]) + ordered.low
         scale = np.concatenate([np.ones(int(last - first)), extras.weight[close]])
         log_K = self.log_kernel(np.asarray([x_query]), x, h, kernel)[0]
-        return count, float(np.sum(scale * np.exp(log_K - log_mass)))
+        share = np.exp(np.where(scale != 0, log_K - log_mass, -np.inf))  # at dose 0 one may exceed all others
+        return count, float(scale @ share)
 
     def near(self, x_query: float, n: int) -> np.ndarray:
         """Return the samples nearest in place around a query, at most n of the core and all extras, int64."""

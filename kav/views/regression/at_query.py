@@ -206,7 +206,8 @@ def _shares(
     log_mass = float(prepared.log_mass(at, scene.h, kernel.name)[0])
     if log_mass == -math.inf:
         return np.zeros(log_kernel.size), math.nan
-    return doses * np.exp(log_kernel - log_mass), float(prepared.fit(at, scene.h, kernel.name)[0])
+    share = np.exp(np.where(doses != 0, log_kernel - log_mass, -np.inf))  # at dose 0 one may exceed all others
+    return doses * share, float(prepared.fit(at, scene.h, kernel.name)[0])
 
 
 def _valid_doses(scene: RegressionScene) -> dict[int, float]:

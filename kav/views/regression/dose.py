@@ -90,7 +90,7 @@ class _Apart:
 
     K: float
     mass: float
-    mean: float  # the others' weighted average; 0 without weight
+    mean: float  # the others' weighted average; NaN without weight
     y: float
 
     def f(self, doses: np.ndarray) -> np.ndarray:
@@ -98,7 +98,9 @@ class _Apart:
         own = doses * self.K
         total = self.mass + own
         defined = total > CANCELLED * (self.mass + np.abs(own))
-        return np.where(defined, (self.mass * self.mean + own * self.y) / np.where(defined, total, 1.0), np.nan)
+        moment = (self.mass * self.mean if self.mass else 0.0) + own * self.y
+        f = np.where(defined, moment / np.where(defined, total, 1.0), np.nan)
+        return np.where(own == 0, self.mean, f)  # beside a sample with all the weight the others' mass may underflow
 
     @property
     def weight(self) -> float:
@@ -124,24 +126,24 @@ def _apart(now: AtQuery, sample: int) -> _Apart:
     log_mass = float(others.log_mass(at, scene.h, name)[0])
     top = max(log_mass, log_K)
     if top == -math.inf:
-        return _Apart(0.0, 0.0, 0.0, y)
-    mean = float(others.fit(at, scene.h, name)[0]) if log_mass > -math.inf else 0.0
+        return _Apart(0.0, 0.0, math.nan, y)
+    mean = float(others.fit(at, scene.h, name)[0]) if log_mass > -math.inf else math.nan
     return _Apart(math.exp(log_K - top), math.exp(log_mass - top), mean, y)
 
 
 def _apart_of_all(now: AtQuery, sample: int) -> _Apart:
     """The same where every sample is held."""
-    place = now.place_of(sample)
-    others = now.log_kernel.copy()
+    place, y = now.place_of(sample), float(now.y[now.place_of(sample)])
+    log_K = float(now.log_kernel[place])
+    others = np.where(now.doses != 0, now.log_kernel, -np.inf)  # those at dose 0 are not there, however near
     others[place] = -np.inf
-    top = float(np.max(now.log_kernel))
+    top = max(float(np.max(others)), log_K)
     if top == -math.inf:
-        return _Apart(0.0, 0.0, 0.0, float(now.y[place]))
+        return _Apart(0.0, 0.0, math.nan, y)
     w = dosed_weights(others, now.doses)
-    mass = float(np.sum(now.doses * np.exp(others - top)))
     if not np.any(w):  # nothing, or kernels that cancel
-        return _Apart(math.exp(now.log_kernel[place] - top), 0.0, 0.0, float(now.y[place]))
-    return _Apart(math.exp(now.log_kernel[place] - top), mass, float(w @ now.y), float(now.y[place]))
+        return _Apart(math.exp(log_K - top), 0.0, math.nan, y)
+    return _Apart(math.exp(log_K - top), float(np.sum(now.doses * np.exp(others - top))), float(w @ now.y), y)
 
 
 def _response(apart: _Apart, of: str, at: np.ndarray) -> np.ndarray:

@@ -164,6 +164,7 @@ def _every_pair(now: AtQuery, places: np.ndarray, columns: Columns, lo: np.ndarr
     ordered, shape = columns.ordered, (places.size, columns.starts.size)
     scores, K, K_y = np.full(shape, -np.inf), np.zeros(shape), np.zeros(shape)
     tops = np.zeros(places.size)
+    there = _there(now, ordered)
     row = 0
     while row < places.size:
         n_rows = max(1, min(places.size - row, _CELLS // max(1, int(hi[row] - lo[row]))))
@@ -177,6 +178,7 @@ def _every_pair(now: AtQuery, places: np.ndarray, columns: Columns, lo: np.ndarr
         begins = np.maximum(columns.starts[column:end] - first, 0)
         log_K = _log_kernel(now, places[rows], ordered.x[first:last] + ordered.low)
         scores[rows, column:end] = np.maximum.reduceat(log_K, begins, axis=1)
+        log_K[:, ~there[first:last]] = -np.inf
         top = log_K.max(axis=1)
         tops[rows] = np.where(top > -np.inf, top, 0.0)
         log_K -= tops[rows, None]
@@ -187,20 +189,29 @@ def _every_pair(now: AtQuery, places: np.ndarray, columns: Columns, lo: np.ndarr
     return scores, K, K_y, tops
 
 
+def _there(now: AtQuery, ordered: Ordered) -> np.ndarray:
+    """Which samples are not at dose 0, (n,): beside one with all the weight the others would be rounding."""
+    removed = [sample for sample, dose in now.scene.doses if dose == 0]
+    if not removed:
+        return np.ones(ordered.n, dtype=bool)
+    return ~np.isin(ordered.samples(np.arange(ordered.n)), removed)
+
+
 def _with_extras(now: AtQuery, places: np.ndarray, columns: Columns, sums: _Sums) -> _Sums:
-    """Add the samples held apart, each with the weight of dose 1."""
+    """Add the samples held apart, each with the weight of dose 1; not those at dose 0."""
     extras, ordered = columns.extras, columns.ordered
     if not extras.n:
         return sums
     scores, K, K_y, top = sums
     own = _log_kernel(now, places, extras.x + ordered.low)  # (n_rows, n_extras)
     held = K.any(axis=1)
-    highest = np.maximum(np.where(held, top, -np.inf), own.max(axis=1))
+    there = np.where(extras.weight != 0, own, -np.inf)
+    highest = np.maximum(np.where(held, top, -np.inf), there.max(axis=1))
     highest = np.where(highest > -np.inf, highest, 0.0)
     shrunk = np.where(held, np.exp(np.where(held, top - highest, 0.0)), 0.0)[:, None]
     K *= shrunk
     K_y *= shrunk
-    weight, y = np.exp(own - highest[:, None]), ordered.shown(extras.y)
+    weight, y = np.exp(there - highest[:, None]), ordered.shown(extras.y)
     for at, column in enumerate(columns.of_extras):
         K[:, column] += weight[:, at]
         K_y[:, column] += weight[:, at] * y[at]
@@ -211,9 +222,9 @@ def _with_extras(now: AtQuery, places: np.ndarray, columns: Columns, sums: _Sums
 def _scale_doses(
     now: AtQuery, places: np.ndarray, columns: Columns, sums: tuple[np.ndarray, np.ndarray], top: np.ndarray
 ) -> None:
-    """Add what the scene's doses change, sample by sample."""
+    """Add what the scene's doses change, sample by sample; those at dose 0 were never added."""
     for sample, dose in now.scene.doses:
-        if not 0 <= sample < now.n:
+        if dose == 0 or not 0 <= sample < now.n:
             continue
         x, y = now.scene.samples.pair(sample)
         column = int(columns.column_at(np.asarray(x - columns.ordered.low)))

@@ -30,15 +30,17 @@ def samples_table(scene: RegressionScene, task: Task) -> dict[str, Any]:
     x, y = samples.x, samples.y
     fitted, weight = np.empty(samples.n), np.empty(samples.n)
     log_mass = float(prepared.log_mass(np.asarray([scene.x_query]), scene.h, now.kernel.name)[0])
+    scale = np.ones(samples.n)
+    for index, dose in scene.doses:
+        if 0 <= index < samples.n:
+            scale[index] = dose
     for start in range(0, samples.n, N_BLOCK):
         task.report(start / samples.n, "fitted values")
         block = slice(start, start + N_BLOCK)
         fitted[block] = prepared.fit(x[block], scene.h, now.kernel.name)
         log_K = prepared.log_kernel(np.asarray([scene.x_query]), x[block], scene.h, now.kernel.name)[0]
-        weight[block] = np.exp(log_K - log_mass) if log_mass > -np.inf else 0.0
-    for index, scale in scene.doses:
-        if 0 <= index < samples.n:
-            weight[index] *= scale
+        held = (scale[block] != 0) & (log_mass > -np.inf)  # a sample at dose 0 may exceed all others beyond measure
+        weight[block] = scale[block] * np.exp(np.where(held, log_K - log_mass, -np.inf))
     return {
         "sample": np.arange(samples.n),
         "x": x,

@@ -18,6 +18,7 @@ from kav.regression.samples import Samples, sine
 from kav.task import Task
 from kav.views import attention, attribution, circuits, dose, fit, prompt
 from kav.views.regression.at_query import as_regression
+from kav.views.regression.samples_table import samples_table
 from kav.views.scene import RegressionScene
 from kav.views.words import plain
 
@@ -251,6 +252,38 @@ def test_dose_one_is_the_fit_and_dose_zero_the_fit_without_the_sample():
     assert curve.response[at[1.0]] == pytest.approx(f, abs=1e-12)
     assert curve.response[at[0.0]] == pytest.approx(without, abs=1e-12)
     assert curve.direct[at[1.0]] == curve.tangent[at[1.0]] == pytest.approx(f, abs=1e-12)
+
+
+@pytest.mark.parametrize("n", [4, 6000])
+def test_without_a_sample_that_has_all_the_weight_the_others_have_it(n):
+    # Sample 0 at dose 0 stands 5 bandwidths from the query, the others 45: everything was scaled by the removed
+    # sample's own kernel, beside which that of the others is 0. f was 1.0, its objective "undefined", and the curve had
+    # no value at dose 0.
+    x = np.append(0.0, np.linspace(1, 3, n - 1))
+    y = np.append(5.0, np.full(n - 1, 1.0))
+    base = RegressionScene(Samples(x, y), "gaussian", 0.02, 0.1, 0)
+    removed = replace(base, doses=((0, 0.0),), before=base)
+    shown = show(fit, removed)
+    assert shown.f == shown.objective.f == pytest.approx(1.0)
+    assert shown.objective.notice == ""
+    assert np.isfinite(shown.objective.log_mass)
+    for here in (base, removed):
+        curve = show(dose, here).curve
+        np.testing.assert_allclose(curve.response[20:22], [1.0, 5.0])
+    assert show(dose, removed).value == pytest.approx(1.0)
+    assert plain(show(dose, base).reading).startswith("Yes: without sample 0 f is +1.00")
+    assert show(attribution, removed).total == pytest.approx(1.0)
+    assert np.nansum(show(attention, removed).weights[show(attention, removed).query]) == pytest.approx(1.0)
+    table = samples_table(removed, Task())
+    assert (table["weight"][0], table["weight"].sum()) == (0.0, pytest.approx(1.0))
+
+
+def test_of_two_removed_samples_neither_hides_the_others():
+    # The dose curve of the far one was scaled by the near one, which is not there: no value at any dose.
+    samples = Samples([0.0, 1.0, 2.0, 3.0], [5.0, 4.0, 1.0, 1.0])
+    base = RegressionScene(samples, "gaussian", 0.02, 0.1, 0)
+    scene_ = replace(base, doses=((0, 0.0), (1, 0.0)), before=base)
+    np.testing.assert_allclose(show(dose, scene_).curve.response[[20, 21, 40]], [1.0, 4.0, 4.0])
 
 
 def test_tangent_is_the_slope_of_the_refit_at_one():
