@@ -101,7 +101,7 @@ def gaussians_on_grid(spectra: Spectra, level: int, h: np.ndarray) -> np.ndarray
     """Return the same for several bandwidths (n_h,), one transform for all; (2, n_h, n_cells + 2 MARGIN)."""
     rho = spectra.cells.width_of(level) / h[:, None]
     n_cells = spectra.cells.levels[level].shape[-1]
-    n = _fast_length(n_cells + MARGIN + math.ceil(_REACH / float(rho.min())))
+    n = fast_length(n_cells + MARGIN + math.ceil(_REACH / float(rho.min())))
     omega = 2 * math.pi / n * np.arange(n // 2 + 1)
     kernel = omega / rho
     kernel *= kernel
@@ -144,8 +144,8 @@ def between_places(values: np.ndarray, x_query: np.ndarray, width: float) -> tup
     return np.einsum("kqm,qm->kq", windows[:, cell.astype(np.intp)], weights), covered
 
 
-def _fast_length(n: int) -> int:
-    """Smallest 2^a, 3 2^a or 5 2^a that is at least n."""
+def fast_length(n: int) -> int:
+    """Return the smallest 2^a, 3 2^a or 5 2^a that is at least n."""
     return min(factor << max(0, math.ceil(math.log2(n / factor))) for factor in (1, 3, 5))
 
 

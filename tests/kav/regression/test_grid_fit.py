@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from kav.errors import KavError
+from kav.regression import grid_fit
 from kav.regression.fit import fit_every_pair, observe
 from kav.regression.grid_fit import fit_on_grid, fit_once
 
@@ -23,6 +24,38 @@ def test_fit_on_a_grid_is_that_of_every_pair(make_set, data, n, h):
     np.testing.assert_allclose(places, np.linspace(x.min(), x.max(), 101))
     expected = fit_every_pair(observe(x, y, h, "gaussian"), places)
     assert np.max(np.abs(f - expected)) <= 1e-6 * max(1.0, np.max(np.abs(y - y.mean())))
+
+
+@pytest.mark.parametrize("heaps", [(0.0, 0.07), (0.0, 0.031, 0.5), (0.0, 0.2, 0.21)])
+def test_heaps_of_equal_x_seen_from_afar_keep_their_shares(heaps):
+    """Nothing averages out there: every sample of a heap stands at the same place of its cell."""
+    x = np.repeat([*heaps, 10.0], [700] * len(heaps) + [1])
+    y = np.repeat([*np.arange(len(heaps), dtype=float) * 3, 1.0], [700] * len(heaps) + [1])
+    for h in (0.11, 0.2, 0.5):
+        places, f = fit_on_grid(x, y, h, 1000)
+        expected = fit_every_pair(observe(x, y, h, "gaussian"), places)
+        assert np.max(np.abs(f - expected)) <= 1e-6 * np.max(np.abs(y - y.mean()))
+
+
+def test_both_ways_to_take_moments_give_the_same(make_set, data, monkeypatch):
+    x, y = make_set(data, 20_000)
+    order = np.argsort(x)
+    x, y = x[order], y[order]
+    low, width, n_cells = float(x[0]), float(np.ptp(x)) / 499, 500
+    found = []
+    for per_cell in (0, math.inf):
+        monkeypatch.setattr(grid_fit, "_PER_CELL", per_cell)
+        found.append(grid_fit._moments(x, y, low, float(np.mean(y)), width, n_cells))
+    same = found[0][0, 0] == found[1][0, 0]  # a sample at the edge of a cell may be in either
+    assert same.mean() > 0.9
+    size = np.max(np.abs(y - y.mean()))
+    np.testing.assert_allclose(found[0][0][:, same], found[1][0][:, same], atol=1e-7)
+    np.testing.assert_allclose(found[0][1][:, same], found[1][1][:, same], atol=1e-7 * size)
+
+
+def test_the_five_masses_have_the_moments_of_their_cell():
+    places = np.arange(-2.0, 3.0)
+    np.testing.assert_allclose(np.vander(places, 4, increasing=True).T @ grid_fit._MASSES, np.eye(4), atol=1e-15)
 
 
 @pytest.mark.parametrize("h", [1e-3, 0.02, 0.5, 100.0])
