@@ -34,7 +34,7 @@ each time, which costs several times the exponentials."""
 _FEW_PAIRS = 65_536
 """Pairs up to which sorting would not pay."""
 _FEW_FOR_A_GRID = 500
-"""Samples from which one grid for all queries beats their pairs; its error, about 1e-10, is far below 1e-6."""
+"""Samples from which one grid for all queries beats their pairs; its error, about 1e-8, is far below 1e-6."""
 _BLOCK_DEVICE = 1 << 23
 """Cells worked on at once elsewhere, where launches are what costs."""
 
