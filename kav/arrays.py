@@ -51,6 +51,15 @@ def like(array: Array, values: Any, *, dtype: Any = None) -> Array:
     return xp.asarray(np.asarray(values), dtype=array.dtype if dtype is None else dtype, device=device(array))
 
 
+def exponential(x: Array) -> Array:
+    """Return exp(x) of an array that nobody else holds, infinite where it overflows: on the host in x's own place.
+
+    New memory would cost as much again. What else is done in place needs no function: ``x += y`` is in the standard.
+    """
+    with np.errstate(over="ignore"):
+        return np.exp(x, out=x) if type(x) is np.ndarray and x.dtype.kind == "f" else namespace(x).exp(x)
+
+
 def indices(start: int, stop: int, *, like: Array) -> Array:
     """Return ``start, start + 1, ..., stop - 1`` as int64 on the device of `like`."""
     xp = namespace(like)

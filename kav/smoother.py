@@ -18,7 +18,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from kav.arrays import Array, namespace
+from kav.arrays import Array, exponential, namespace
 
 
 def has_support(log_kernel: Array) -> Array:
@@ -76,7 +76,7 @@ def masses(log_kernel: Array) -> tuple[Array, Array]:
         Row sums; 1 in a row without a visible key.
     """
     xp = namespace(log_kernel)
-    mass = xp.exp(log_kernel - _shift(log_kernel, xp))
+    mass = exponential(log_kernel - _shift(log_kernel, xp))
     total = xp.sum(mass, axis=-1, keepdims=True)
     return mass, xp.where(total > 0, total, xp.ones_like(total))
 

@@ -21,6 +21,7 @@ from __future__ import annotations
 
 import math
 import os
+import threading
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
@@ -43,6 +44,9 @@ LEAST_ROWS = 48
 WORTH = 1 << 14
 """Numbers that a block must hold for a second thread to pay for itself."""
 
+NAME = "kav-rows"
+"""How the names of our threads begin."""
+
 MOST_WORKERS = 16
 """More threads than this only wait for memory."""
 
@@ -50,26 +54,32 @@ MOST_WORKERS = 16
 def n_workers() -> int:
     """Return how many threads share blocks: one per usable core if BLAS itself has one, else one.
 
-    Where BLAS brings threads of its own (NumPy imported before KAV could ask for one), ours would only be in the way.
+    What one of our threads computes is not cut again. Where BLAS brings threads of its own (NumPy imported before KAV
+    could ask for one), ours would only be in the way.
     """
-    if os.environ.get("OPENBLAS_NUM_THREADS") != "1":
+    if os.environ.get("OPENBLAS_NUM_THREADS") != "1" or _is_ours():
         return 1
     usable = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     return min(usable, MOST_WORKERS)
 
 
+def _is_ours() -> bool:
+    return threading.current_thread().name.startswith(NAME)
+
+
 @cache
 def _pool(n: int) -> ThreadPoolExecutor:
-    return ThreadPoolExecutor(n, thread_name_prefix="kav-rows")
+    return ThreadPoolExecutor(n, thread_name_prefix=NAME)
 
 
 def each(function: Callable[[Item], Answer], items: Iterable[Item], *, shared: bool = True) -> list[Answer]:
     """Return ``[function(item) for item in items]``, computed by several threads if `shared` and there are several.
 
-    `function` must not call `each` itself. The first error is raised once all items are done or given up.
+    What `function` itself gives to `each` is computed in the same thread. The first error is raised once all items are
+    done or given up.
     """
     found, n = list(items), n_workers()
-    if not shared or n == 1 or len(found) < 2:
+    if not shared or n == 1 or len(found) < 2 or _is_ours():
         return [function(item) for item in found]
     futures = [_pool(n).submit(function, item) for item in found]
     try:

@@ -150,6 +150,7 @@ def _without(read: Reader, layer: int, lost: Array, *, of_mlp: bool, task: Task 
         read.trace,
         streams,
         n_batch,
+        n_rows=lost.shape[-2],
         layer=place.layer,
         from_mid=place.from_mid,
         position=row,

@@ -21,6 +21,7 @@ from kav.model.config import Config, Norm
 from kav.model.forward import mlp_half
 from kav.model.layers import Rotary, centre, rotary, rotate
 from kav.model.outputs import merge_heads
+from kav.model.products import by_group
 from kav.model.trace import Trace
 
 
@@ -117,21 +118,12 @@ class _Line:
         """``q . k`` of the row's query with every key, both moving with the dose, (n_heads, n_doses, n_keys)."""
         xp = namespace(q)
         fixed, moving, constant = (
-            _grouped(q, xp.matrix_transpose(piece)) for piece in (keys.fixed, keys.moving, keys.constant)
+            by_group(q, xp.matrix_transpose(piece)) for piece in (keys.fixed, keys.moving, keys.constant)
         )
         return (fixed + self.t[:, None] * moving) / self.sigma() + constant
 
     def averages(self, weights: Array, values: _Pieces) -> Array:
         """``sum_j weights_j v_j``, the values moving with the dose, (n_heads, n_doses, d_head)."""
         scaled = weights / self.sigma()
-        moving = _grouped(scaled, values.moving)
-        return _grouped(scaled, values.fixed) + self.t[:, None] * moving + _grouped(weights, values.constant)
-
-
-def _grouped(x: Array, pieces: Array) -> Array:
-    """``x @ piece`` where groups of heads share a piece: (n_heads, n, m) with (n_kv_heads, m, l) -> (n_heads, n, l)."""
-    xp = namespace(x, pieces)
-    n_heads, n, m = x.shape
-    n_groups = pieces.shape[0]
-    product = xp.reshape(x, (n_groups, n_heads // n_groups, n, m)) @ pieces[:, None, :, :]
-    return xp.reshape(product, (n_heads, n, pieces.shape[-1]))
+        moving = by_group(scaled, values.moving)
+        return by_group(scaled, values.fixed) + self.t[:, None] * moving + by_group(weights, values.constant)

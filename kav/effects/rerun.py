@@ -10,8 +10,9 @@ from collections.abc import Callable
 
 import numpy as np
 
-from kav.arrays import Array, namespace, to_host
+from kav.arrays import Array, like, namespace, to_host
 from kav.effects.component import Injection
+from kav.effects.first_mlp import FirstMlp, meets_mlp
 from kav.effects.last_layer import meets_last_layer, through_last_layer
 from kav.model.edits import MoveQuery, needs_whole_prompt
 from kav.model.forward import mlp_half
@@ -31,6 +32,7 @@ def reread(
     streams: Streams,
     n_batch: int,
     *,
+    n_rows: int,
     layer: int,
     from_mid: bool,
     position: int,
@@ -46,6 +48,8 @@ def reread(
     streams : callable
         Gives the altered streams entering `layer` (or its MLP, with `from_mid`), part by part, from row `first` on.
         They may be cut to the one row that is read; see `reads_one_row`.
+    n_rows : int
+        Rows of a stream.
     position : int
         Counted from the start.
     first : int
@@ -53,7 +57,6 @@ def reread(
     task : Task or None
         Told as layers are done; may cancel.
     """
-    n_rows = streams(0, 1).shape[-2]
     size = max(1, CHUNK_NUMBERS // (n_rows * trace.model.config.d_model))
     parts = []
     for start in range(0, n_batch, size):
@@ -77,6 +80,8 @@ def reads_one_row(trace: Trace, layer: int, *, from_mid: bool) -> bool:
 def along(trace: Trace, place: Injection, doses: Array, *, position: int, task: Task | None = None) -> Array:
     """Return the final streams at one position of the runs whose place moves by ``(dose - 1) * direction``.
 
+    Dose 1 is the run itself and is not run again.
+
     Parameters
     ----------
     doses : array, shape (n_doses,)
@@ -86,22 +91,38 @@ def along(trace: Trace, place: Injection, doses: Array, *, position: int, task: 
     -------
     array, shape (n_doses, d_model)
     """
+    xp, own = namespace(doses), trace.resid_final[position : position + 1, :]
+    others = np.flatnonzero(to_host(doses) != 1)
+    if len(others) == doses.shape[0]:
+        return _along(trace, place, doses, position=position, task=task)
+    if not len(others):
+        return xp.concat([own] * doses.shape[0], axis=0)
+    altered = xp.take(doses, like(doses, others, dtype=xp.int64))
+    both = xp.concat([own, _along(trace, place, altered, position=position, task=task)], axis=0)
+    places = np.zeros(doses.shape[0])
+    places[others] = np.arange(1, len(others) + 1)
+    return xp.take(both, like(both, places, dtype=xp.int64), axis=0)
+
+
+def _along(trace: Trace, place: Injection, doses: Array, *, position: int, task: Task | None) -> Array:
     if meets_last_layer(trace, place):
         return through_last_layer(trace, place, doses, position=position)
     alone = reads_one_row(trace, place.layer, from_mid=place.from_mid)
     first = position if alone else min(position, first_altered(trace, place))
     read = place.rows(first, position + 1 if alone else trace.n_tokens)
     steps = (doses - 1)[:, None, None]
+    early = meets_mlp(trace, place)
 
     def streams(start: int, stop: int) -> Array:
         return read.moved(steps[start:stop, :, :] * read.direction[None, :, :])
 
     return reread(
         trace,
-        streams,
+        FirstMlp(trace, read, doses, first).streams if early else streams,
         doses.shape[0],
-        layer=place.layer,
-        from_mid=place.from_mid,
+        n_rows=read.stream.shape[0],
+        layer=place.layer + early,
+        from_mid=place.from_mid and not early,
         position=position,
         first=first,
         task=task,

@@ -17,7 +17,6 @@ from dataclasses import dataclass, replace
 
 from array_api_compat import device
 
-from kav import smoother
 from kav.arrays import Array, namespace
 from kav.model.activations import ACTIVATIONS, SLOPES
 from kav.model.attention import edit_scores, log_kernel, move_queries, pattern, project
@@ -27,6 +26,7 @@ from kav.model.forward import LayerTrace, scale_mlp
 from kav.model.head import attention_output, mlp_output
 from kav.model.layers import (
     Rotary,
+    affine,
     cap_slope,
     centre,
     heads_gain,
@@ -38,6 +38,7 @@ from kav.model.layers import (
     unembed,
 )
 from kav.model.outputs import merge_heads, scale_heads
+from kav.model.products import by_group
 from kav.model.trace import Trace
 from kav.task import Task
 
@@ -122,7 +123,7 @@ def logits_rate(trace: Trace, final: Array, position: int, *, weights: Weights) 
     config, x = trace.model.config, trace.resid_final[position : position + 1, :]
     capped = unembed(config, weights, x)
     if weights.dense is not None:
-        inside, xp = _affine(x, weights.dense.W, weights.dense.b), namespace(x)
+        inside, xp = affine(x, weights.dense.W, weights.dense.b), namespace(x)
         x, final = ACTIVATIONS[config.activation](inside, xp), final @ weights.dense.W
         final = SLOPES[config.activation](inside, xp) * final
     raw = normalise_rate(config, weights.norm_final, x, final) @ weights.W_U
@@ -225,7 +226,7 @@ def attend_rate(place: Place, rates: tuple[Array, Array, Array], rows: tuple[int
         changes = _score_rate(place, q, k, (dq[:, start - rows[0] : stop - rows[0], :], dk[:, :n_seen, :]), corner)
         p, kept = _patterns(place, q, k, corner)
         dp = kept * (changes - xp.sum(p * changes, axis=-1, keepdims=True))  # (n_heads, n_rows, n_seen)
-        parts.append(_smooth(dp, v) + _smooth(kept, dv[:, :n_seen, :]))
+        parts.append(by_group(dp, v) + by_group(kept, dv[:, :n_seen, :]))
     return parts[0] if len(parts) == 1 else xp.concat(parts, axis=-2)
 
 
@@ -253,14 +254,6 @@ def _patterns(place: Place, q: Array, k: Array, corner: tuple[int, int, int]) ->
     return p, pattern(place.config, q, k, layer=place.layer, edits=place.edits, corner=corner)
 
 
-def _smooth(weights: Array, values: Array) -> Array:
-    """``weights @ values`` where a group of heads shares values, shape (n_heads, n_rows, d_head)."""
-    xp = namespace(weights, values)
-    n_heads, n_rows, n_keys = weights.shape
-    by_group = xp.reshape(weights, (values.shape[0], n_heads // values.shape[0], n_rows, n_keys))
-    return xp.reshape(smoother.smooth(by_group, values[:, None, :, :]), (n_heads, n_rows, values.shape[-1]))
-
-
 def mlp_half_rate(place: Place, before: Array, mid: Array, rows: tuple[int, int]) -> Array:
     """Return the rate of the stream leaving a layer from those of resid_pre and resid_mid, all at the chosen rows."""
     config, block, done = place.config, place.block, place.done
@@ -281,12 +274,8 @@ def mlp_rate(config: Config, weights: Mlp, x: Array, dx: Array) -> Array:
     """Return the rate of the MLP's output for a normalised stream x that changes at dx, same shape."""
     xp = namespace(x, dx)
     act, slope = ACTIVATIONS[config.activation], SLOPES[config.activation]
-    inside, d_inside = _affine(x, weights.W_in, weights.b_in), dx @ weights.W_in
+    inside, d_inside = affine(x, weights.W_in, weights.b_in), dx @ weights.W_in
     if weights.W_gate is None:
         return slope(inside, xp) * d_inside @ weights.W_out
-    gate, d_gate = _affine(x, weights.W_gate, weights.b_gate), dx @ weights.W_gate
+    gate, d_gate = affine(x, weights.W_gate, weights.b_gate), dx @ weights.W_gate
     return (slope(gate, xp) * d_gate * inside + act(gate, xp) * d_inside) @ weights.W_out
-
-
-def _affine(x: Array, matrix: Array, bias: Array | None) -> Array:
-    return x @ matrix if bias is None else x @ matrix + bias

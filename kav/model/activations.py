@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Any
 
-from kav.arrays import Array, namespace
+from kav.arrays import Array, exponential, namespace
 
 Function = Callable[[Array, Any], Array]
 
@@ -66,7 +66,9 @@ def gate(x: Array) -> Array:
 
 
 def _silu(x: Array, xp: Any) -> Array:
-    return 0.5 * x * (1 + xp.tanh(0.5 * x))  # x * sigmoid(x), written so that nothing overflows
+    below = exponential(-x)
+    below += 1
+    return x / below
 
 
 def _silu_slope(x: Array, xp: Any) -> Array:

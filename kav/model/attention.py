@@ -21,7 +21,7 @@ from kav.arrays import Array, indices, like, namespace
 from kav.model.config import Block, Config
 from kav.model.edits import Edit, MaskKeys, MoveQuery, ScaleEdge, SetScore, SetTemperature
 from kav.model.layers import Rotary, cap, normalise_heads, rotate, sees, visible
-from kav.model.products import product
+from kav.model.products import by_group, by_head
 from kav.threads import blocks, each, worth
 
 Pieces = tuple[Array, ...]
@@ -47,14 +47,10 @@ def project(x: Array, W: Array, b: Array | None) -> Array:
     -------
     array, shape (..., n_heads, n_tokens, d_head)
     """
-    xp = namespace(x, W)
-    batch, n_tokens, n_heads = x.shape[:-2], x.shape[-2], W.shape[0]
-    flat = xp.reshape(x, (1, -1, x.shape[-1]))  # products see the batch as one matrix
-    out = product(flat, W) if b is None else product(flat, W) + b[:, None, :]
-    if not batch:
-        return out
-    out = xp.reshape(out, (n_heads, *batch, n_tokens, W.shape[-1]))
-    return xp.permute_dims(out, (*range(1, len(batch) + 1), 0, len(batch) + 1, len(batch) + 2))
+    out = by_head(x, W)
+    if b is not None:
+        out += b[:, None, :]
+    return out
 
 
 def log_kernel(
@@ -98,15 +94,8 @@ def log_kernel(
 def _products(q: Array, keys: Pieces) -> Array:
     """``q_i . k_j`` of a block, (..., n_heads, n_queries, n_keys)."""
     xp = namespace(q, *keys)
-    parts = [grouped(q, k.shape[-3]) @ xp.matrix_transpose(k)[..., None, :, :] for k in keys]
-    scores = parts[0] if len(parts) == 1 else xp.concat(parts, axis=-1)
-    return xp.reshape(scores, (*q.shape[:-1], scores.shape[-1]))
-
-
-def grouped(x: Array, n_groups: int) -> Array:
-    """Split axis -3, (..., n_heads, n, m), into the heads of each group: (..., n_groups, n_heads / n_groups, n, m)."""
-    xp = namespace(x)
-    return xp.reshape(x, (*x.shape[:-3], n_groups, x.shape[-3] // n_groups, *x.shape[-2:]))
+    parts = [by_group(q, xp.matrix_transpose(k)) for k in keys]
+    return parts[0] if len(parts) == 1 else xp.concat(parts, axis=-1)
 
 
 def edit_scores(scores: Array, edits: tuple[Edit, ...], corner: tuple[int, int, int]) -> None:
@@ -244,7 +233,9 @@ def attend(
             log_kernel(config, chosen, first_rows(keys, n_seen), layer=layer, edits=edits, corner=here)
         )
         scale_edges(mass, edits, here)
-        return _sums(mass, first_rows(values, n_seen)) / total  # normalised after the product instead of before
+        out = _sums(mass, first_rows(values, n_seen))
+        out /= total  # normalised after the product instead of before
+        return out
 
     shared = is_numpy_array(q) and worth(n_rows * n_tokens * math.prod(q.shape[:-2]))
     parts = each(block, blocks(n_queries, n_rows), shared=shared)
@@ -263,13 +254,12 @@ def first_rows(pieces: Pieces, n: int) -> Pieces:
 
 def _sums(mass: Array, values: Pieces) -> Array:
     """``mass @ v`` where groups of heads share values that come in pieces, (..., n_heads, n_queries, d_head)."""
-    xp = namespace(mass, *values)
-    by_group, start, out = grouped(mass, values[0].shape[-3]), 0, None
+    start, out = 0, None
     for v in values:
         stop = start + v.shape[-2]
-        part = smoother.smooth(by_group[..., start:stop], v[..., None, :, :])
+        part = by_group(mass[..., start:stop], v)
         out, start = part if out is None else out + part, stop
-    return xp.reshape(out, (*mass.shape[:-1], values[0].shape[-1]))
+    return out
 
 
 def asked_from(config: Config, block: Block, x_towards: Array, head: int, *, table: Rotary | None, query: int) -> Array:

@@ -50,9 +50,12 @@ def norm_scale(config: Config, x: Array) -> Array:
     ----------
     Zhang & Sennrich 2019, eq. 4 (root mean square); Ba et al. 2016, eq. 3 (layer norm).
     """
-    xp = namespace(x)
-    centred = centre(config, x)
-    return xp.sqrt(xp.mean(centred * centred, axis=-1, keepdims=True) + config.norm_eps)
+    return _root(config, centre(config, x))
+
+
+def _root(config: Config, centred: Array) -> Array:
+    xp = namespace(centred)
+    return xp.sqrt(xp.vecdot(centred, centred)[..., None] / centred.shape[-1] + config.norm_eps)
 
 
 def centre(config: Config, x: Array) -> Array:
@@ -66,8 +69,12 @@ def normalise(config: Config, norm: Norm | None, x: Array) -> Array:
     if norm is None:
         return x
     namespace(x, norm.gain)
-    scaled = centre(config, x) / norm_scale(config, x) * norm.gain
-    return scaled if norm.bias is None else scaled + norm.bias
+    centred = centre(config, x)
+    out = centred / _root(config, centred)
+    out *= norm.gain  # in place from here on: a pass over memory that is new costs more than the product
+    if norm.bias is not None:
+        out += norm.bias
+    return out
 
 
 def add(config: Config, norm: Norm | None, resid: Array, out: Array) -> Array:
@@ -204,24 +211,40 @@ def rotate(x: Array, table: Rotary | None, first: int = 0) -> Array:
     sin = table.sin[first : first + x.shape[-2], :]
     half = cos.shape[-1]
     a, b, rest = x[..., :half], x[..., half : 2 * half], x[..., 2 * half :]
-    return xp.concat([a * cos - b * sin, b * cos + a * sin, rest], axis=-1)
+    turned = xp.concat([b, a], axis=-1)
+    turned *= xp.concat([-sin, sin], axis=-1)
+    turned += x[..., : 2 * half] * xp.concat([cos, cos], axis=-1)  # (a cos - b sin, b cos + a sin)
+    return turned if rest.shape[-1] == 0 else xp.concat([turned, rest], axis=-1)
 
 
 def mlp(config: Config, weights: Mlp, x: Array) -> Array:
     """Return the MLP's output ``act(x W_in) W_out`` (or gated, see `Mlp`) for a normalised stream x, same shape."""
-    xp = namespace(x, weights.W_in)
-    act = ACTIVATIONS[config.activation]
-    inside = _affine(x, weights.W_in, weights.b_in)  # (..., n_tokens, d_mlp)
-    if weights.W_gate is None:
-        hidden = act(inside, xp)
-    else:
-        hidden = act(_affine(x, weights.W_gate, weights.b_gate), xp) * inside
-    return _affine(hidden, weights.W_out, weights.b_out)
+    namespace(x, weights.W_in)
+    gate = None if weights.W_gate is None else affine(x, weights.W_gate, weights.b_gate)
+    return mlp_from(config, weights, affine(x, weights.W_in, weights.b_in), gate)
 
 
-def _affine(x: Array, matrix: Array, bias: Array | None) -> Array:
+def mlp_from(config: Config, weights: Mlp, inside: Array, gate: Array | None) -> Array:
+    """Return the MLP's output from what its first matrices make of the stream.
+
+    Parameters
+    ----------
+    inside, gate : array, shape (..., n_tokens, d_mlp)
+        ``x W_in + b_in`` and ``x W_gate + b_gate``; gate None = not gated.
+    """
+    act, xp = ACTIVATIONS[config.activation], namespace(inside, weights.W_out)
+    hidden = act(inside if gate is None else gate, xp)
+    if gate is not None:
+        hidden *= inside
+    return affine(hidden, weights.W_out, weights.b_out)
+
+
+def affine(x: Array, matrix: Array, bias: Array | None) -> Array:
+    """Return ``x @ matrix + bias``; bias None adds nothing."""
     out = product(x, matrix)
-    return out if bias is None else out + bias
+    if bias is not None:
+        out += bias
+    return out
 
 
 def columns(matrix: Array, ids: Sequence[int]) -> Array:
@@ -256,8 +279,8 @@ def raw_logits(config: Config, weights: Weights, resid: Array) -> Array:
     check_logits(config)
     if weights.dense is not None:
         xp = namespace(resid, weights.dense.W)
-        resid = ACTIVATIONS[config.activation](_affine(resid, weights.dense.W, weights.dense.b), xp)
-    return _affine(normalise(config, weights.norm_final, resid), weights.W_U, weights.b_U)
+        resid = ACTIVATIONS[config.activation](affine(resid, weights.dense.W, weights.dense.b), xp)
+    return affine(normalise(config, weights.norm_final, resid), weights.W_U, weights.b_U)
 
 
 def check_logits(config: Config) -> None:

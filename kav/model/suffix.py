@@ -8,6 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
+
+from array_api_compat import is_numpy_array
 
 from kav.arrays import Array, like, namespace
 from kav.errors import KavError
@@ -17,6 +20,7 @@ from kav.model.forward import LayerTrace, attention_half, mlp_half
 from kav.model.layers import Rotary, rotary
 from kav.model.model import Model
 from kav.task import Task
+from kav.threads import ROWS, blocks, each
 
 CHUNK_NUMBERS = 1 << 25
 """Most numbers of one layer's widest activation that `suffix` holds at once (128 MiB in float32)."""
@@ -121,31 +125,42 @@ class _Rest:
     def run(self, chunk: Array, *, done: float, share: float) -> Array:
         """Final streams of a chunk at the rows that are read; reports its share of the whole."""
         config, start = self.model.config, self.first
-        before = chunk
+        groups = [chunk[at[0] : at[1], :, :] for at in self._groups(chunk)]
         for layer in range(self.layer, config.n_layers):
-            edits, block = of_layer(self.edits, layer), self.model.weights.blocks[layer]
-            if layer > self.layer or not self.from_mid:
-                last = layer == config.n_layers - 1 and not needs_whole_prompt(edits)
-                wanted = min(self.rows) if last else start
-                past = self.past[layer] if start else None
-                step = attention_half(
-                    config,
-                    block,
-                    chunk,
-                    layer=layer,
-                    table=self.table,
-                    edits=edits,
-                    start=start,
-                    first=wanted,
-                    past=past,
-                )
-                before, chunk, start = chunk[:, wanted - start :, :], step.resid_mid, wanted
-            chunk = mlp_half(config, block, before, chunk, edits=edits, first=start)
+            last = layer == config.n_layers - 1 and not needs_whole_prompt(of_layer(self.edits, layer))
+            wanted = min(self.rows) if last and (layer > self.layer or not self.from_mid) else start
+            groups = each(partial(self._one_layer, layer, start, wanted), groups, shared=is_numpy_array(chunk))
+            start = wanted
             if self.task is not None:
                 steps = config.n_layers - self.layer
                 self.task.report(done + share * (layer + 1 - self.layer) / steps)
         xp = namespace(chunk)
-        return xp.take(chunk, like(chunk, [row - start for row in self.rows], dtype=xp.int64), axis=-2)
+        out = groups[0] if len(groups) == 1 else xp.concat(groups, axis=0)
+        return xp.take(out, like(out, [row - start for row in self.rows], dtype=xp.int64), axis=-2)
+
+    def _groups(self, chunk: Array) -> list[tuple[int, int]]:
+        """Streams that go through a layer together: on the host, so many that what they need fits the cache."""
+        n_streams, n_rows, _ = chunk.shape
+        return blocks(n_streams, max(1, ROWS // n_rows) if is_numpy_array(chunk) else n_streams)
+
+    def _one_layer(self, layer: int, start: int, wanted: int, resid: Array) -> Array:
+        """Streams from position `start` on, through one layer; those that leave it begin at position `wanted`."""
+        config, block, edits = self.model.config, self.model.weights.blocks[layer], of_layer(self.edits, layer)
+        before = resid
+        if layer > self.layer or not self.from_mid:
+            step = attention_half(
+                config,
+                block,
+                resid,
+                layer=layer,
+                table=self.table,
+                edits=edits,
+                start=start,
+                first=wanted,
+                past=self.past[layer] if start else None,
+            )
+            before, resid = resid[:, wanted - start :, :], step.resid_mid
+        return mlp_half(config, block, before, resid, edits=edits, first=wanted)
 
 
 def _rows(positions: tuple[int, ...] | None, n_tokens: int) -> tuple[int, ...]:

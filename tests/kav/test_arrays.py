@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import kav
-from kav.arrays import indices, like, namespace, probe, to_device, to_host
+from kav.arrays import exponential, indices, like, namespace, probe, to_device, to_host
 from kav.errors import KavError
 
 
@@ -37,6 +37,16 @@ def test_indices_count_on_the_device_and_can_take(xp):
     array = xp.put([5.0, 6.0, 7.0])
     assert to_host(xp.take(array, indices(1, 3, like=array), axis=0)).tolist() == [6, 7]
     assert indices(2, 2, like=array).shape == (0,)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_exponential_is_infinite_where_it_overflows_without_a_word(xp, dtype):
+    values = np.array([-np.inf, -1e4, -1.0, 0.0, 2.0, 1e4], dtype)
+    found = xp.get(exponential(xp.put(values)))
+    assert found.dtype == dtype
+    np.testing.assert_allclose(found, [0, 0, np.exp(-1), 1, np.exp(2), np.inf], rtol=1e-6)
+    with np.errstate(all="ignore"):
+        assert np.array_equal(exponential(np.array(3)), np.exp(3))  # whole numbers have no room for the answer
 
 
 def test_arrays_of_two_libraries_are_refused_together():

@@ -61,6 +61,15 @@ def test_several_threads_take_part(workers):
     assert len(names) == workers
 
 
+def test_what_a_thread_shares_out_itself_is_done_by_it(workers):
+    def outer(n):
+        return threads.each(lambda m: (n, m, threading.current_thread().name), range(3))
+
+    for n, found in enumerate(threads.each(outer, range(2 * workers))):
+        assert [row[:2] for row in found] == [(n, m) for m in range(3)]
+        assert len({row[2] for row in found}) == 1
+
+
 def test_run_in_blocks_by_several_threads_is_the_run_in_one_piece(workers, monkeypatch):
     model, ids = tiny_model(n_ctx=256, dtype="float64"), some_ids(200)
     found = run(model, model.tokens(ids)).logits()

@@ -6,7 +6,7 @@ import pytest
 from kav.effects import dose, rerun
 from kav.effects.component import as_edit, injection
 from kav.effects.dose import dose_response
-from kav.effects.rerun import first_altered
+from kav.effects.rerun import along, first_altered
 from kav.model.edits import MoveQuery, ScaleEdge, ScaleHead, ScaleMlp, SetTemperature
 from kav.model.trace import run
 from tests.kav.model_factory import some_ids, tiny_model
@@ -53,3 +53,23 @@ def test_first_altered_row_is_where_component_and_later_edits_reach(component, e
     trace = run(model, model.tokens(some_ids(8)), edits)
     found = first_altered(trace, injection(trace, as_edit(model, component, n_tokens=8)))
     assert found == first
+
+
+def test_dose_1_is_the_run_itself_and_is_not_run_again(xp, monkeypatch):
+    model = tiny_model(xp, dtype="float64", n_layers=3)
+    trace = run(model, model.tokens(some_ids(8)))
+    place = injection(trace, as_edit(model, (0, 1), n_tokens=8))
+    asked = []
+    plain = rerun._along
+
+    def noted(trace, place, doses, **options):
+        asked.extend(xp.get(doses).tolist())
+        return plain(trace, place, doses, **options)
+
+    monkeypatch.setattr(rerun, "_along", noted)
+    found = xp.get(along(trace, place, xp.put([1.0, 0.0, 1.0, 2.0]), position=5))
+    assert asked == [0.0, 2.0]
+    assert found[0].tolist() == found[2].tolist() == trace.resid(3)[5].tolist()
+    others = xp.get(along(trace, place, xp.put([0.0, 2.0]), position=5))
+    np.testing.assert_allclose(found[[1, 3]], others, atol=1e-12)
+    assert xp.get(along(trace, place, xp.put([1.0, 1.0]), position=5)).tolist() == [found[0].tolist()] * 2

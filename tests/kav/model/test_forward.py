@@ -5,7 +5,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from kav import threads
 from kav.errors import KavError, ModelError
+from kav.model import suffix as suffix_module
 from kav.model.edits import MoveQuery, ScaleEdge, ScaleHead, ScaleMlp, SetTemperature
 from kav.model.head import contribution
 from kav.model.suffix import suffix
@@ -49,6 +51,18 @@ def test_suffix_in_chunks_equals_suffix_at_once(xp, monkeypatch):
     whole = xp.get(suffix(trace.model, resid, 1))
     monkeypatch.setattr("kav.model.suffix.CHUNK_NUMBERS", 1)
     np.testing.assert_allclose(xp.get(suffix(trace.model, resid, 1)), whole, atol=1e-12)
+
+
+@pytest.mark.parametrize("workers", [1, 3])
+def test_suffix_in_groups_of_streams_equals_suffix_of_all_together(xp, monkeypatch, workers):
+    trace = traced(xp, OTHERS)
+    resid = xp.stack([trace.layers[0].resid_mid * dose for dose in np.linspace(-1, 3, 7).tolist()], axis=0)
+    options = {"edits": OTHERS, "from_mid": True, "positions": (2, -1)}
+    monkeypatch.setattr(suffix_module, "ROWS", 10_000)
+    whole = xp.get(suffix(trace.model, resid, 0, **options))
+    monkeypatch.setattr(threads, "n_workers", lambda: workers)
+    monkeypatch.setattr(suffix_module, "ROWS", 15)  # two streams of 7 tokens
+    np.testing.assert_allclose(xp.get(suffix(trace.model, resid, 0, **options)), whole, atol=1e-12)
 
 
 @pytest.mark.parametrize("baseline", ["zero", "mean", "resample"])
