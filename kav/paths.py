@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from importlib.resources import files
-from importlib.resources.abc import Traversable
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from importlib.resources.abc import Traversable
 
 
 def resource(*parts: str) -> Traversable:
@@ -18,5 +20,8 @@ def resource(*parts: str) -> Traversable:
         Names below resources/, for example ``"models", "induction"``.
     """
     root = Path(__file__).resolve().parent.parent / "resources"
-    base: Traversable = root if (root.parent / "pyproject.toml").is_file() else files("kav") / "resources"
-    return base.joinpath(*parts)
+    if (root.parent / "pyproject.toml").is_file():
+        return root.joinpath(*parts)
+    from importlib.resources import files  # brings a dozen modules along
+
+    return (files("kav") / "resources").joinpath(*parts)

@@ -101,19 +101,25 @@ def decode(raw: bytearray | np.ndarray, layout: Layout, out: np.ndarray) -> None
             turn(blocks[start : start + step], numbers[start : start + step])
 
 
-def _half(blocks: np.ndarray, start: int) -> np.ndarray:
-    """A float16 of each block as a column."""
-    scales: np.ndarray = np.ascontiguousarray(blocks[:, start : start + 2]).view("<f2").astype(np.float32)
-    return scales  # (n_blocks, 1)
+def _halves(blocks: np.ndarray, n: int) -> list[np.ndarray]:
+    """The n float16 with which each block begins, as columns."""
+    found: np.ndarray = blocks.view("<f2")[:, :n].astype(np.float32)
+    return [found[:, at : at + 1] for at in range(n)]  # (n_blocks, 1) each
+
+
+_ITEM = np.dtype("V16")  # sixteen bytes are moved as one: twice as fast as a slice of each block
+_LOW = np.uint64(0x0F0F0F0F0F0F0F0F)
 
 
 def _nibbles(blocks: np.ndarray, start: int) -> np.ndarray:
     """32 numbers of 4 bits: the low halves of 16 bytes, then the high ones."""
-    packed = np.ascontiguousarray(blocks[:, start : start + 16])
-    numbers = np.empty((len(packed), 32), np.uint8)
-    np.bitwise_and(packed, 15, out=numbers[:, :16])
-    np.right_shift(packed, 4, out=numbers[:, 16:])
-    return numbers  # (n_blocks, 32)
+    high = blocks[:, start : start + 16].view(_ITEM)[:, 0].copy().view(np.uint64)
+    low = high & _LOW
+    high >>= np.uint64(4)
+    high &= _LOW
+    numbers = np.empty((len(blocks), 2), _ITEM)
+    numbers[:, 0], numbers[:, 1] = low.view(_ITEM), high.view(_ITEM)
+    return numbers.view(np.uint8)  # (n_blocks, 32)
 
 
 def _fifths(blocks: np.ndarray, start: int) -> np.ndarray:
@@ -124,7 +130,7 @@ def _fifths(blocks: np.ndarray, start: int) -> np.ndarray:
 
 
 def _f16(blocks: np.ndarray, out: np.ndarray) -> None:
-    out[...] = _half(blocks, 0)
+    out[...] = _halves(blocks, 1)[0]
 
 
 def _bf16(blocks: np.ndarray, out: np.ndarray) -> None:
@@ -133,26 +139,31 @@ def _bf16(blocks: np.ndarray, out: np.ndarray) -> None:
 
 
 def _q4_0(blocks: np.ndarray, out: np.ndarray) -> None:
-    np.multiply(_half(blocks, 0), _nibbles(blocks, 2).astype(np.int8) - np.int8(8), out=out)
+    _scaled(out, _nibbles(blocks, 2).view(np.int8) - np.int8(8), *_halves(blocks, 1))
 
 
 def _q4_1(blocks: np.ndarray, out: np.ndarray) -> None:
-    out[...] = _nibbles(blocks, 4)  # float32 first: a product of two kinds of numbers is slower
-    out *= _half(blocks, 0)
-    out += _half(blocks, 2)
+    _scaled(out, _nibbles(blocks, 4), *_halves(blocks, 2))
 
 
 def _q5_0(blocks: np.ndarray, out: np.ndarray) -> None:
-    np.multiply(_half(blocks, 0), _fifths(blocks, 2).astype(np.int8) - np.int8(16), out=out)
+    _scaled(out, _fifths(blocks, 2).view(np.int8) - np.int8(16), *_halves(blocks, 1))
 
 
 def _q5_1(blocks: np.ndarray, out: np.ndarray) -> None:
-    np.multiply(_half(blocks, 0), _fifths(blocks, 4), out=out)
-    out += _half(blocks, 2)
+    _scaled(out, _fifths(blocks, 4), *_halves(blocks, 2))
 
 
 def _q8_0(blocks: np.ndarray, out: np.ndarray) -> None:
-    np.multiply(_half(blocks, 0), blocks[:, 2:].view(np.int8), out=out)
+    _scaled(out, blocks[:, 2:].view(np.int8), *_halves(blocks, 1))
+
+
+def _scaled(out: np.ndarray, numbers: np.ndarray, scale: np.ndarray, least: np.ndarray | None = None) -> None:
+    """Write ``numbers * scale + least``."""
+    out[...] = numbers  # float32 first: a product of two kinds of numbers is slower
+    out *= scale
+    if least is not None:
+        out += least
 
 
 DECODERS: Mapping[str, Callable[[np.ndarray, np.ndarray], None]] = MappingProxyType(

@@ -7,8 +7,6 @@ for ever on a few letters. A child with limits reads it and encodes a few texts 
 from __future__ import annotations
 
 import base64
-import hashlib
-import subprocess
 import sys
 import threading
 from functools import cache
@@ -113,6 +111,8 @@ class Trial:
         self._thread.start()
 
     def _run(self, source: bytes) -> None:
+        import hashlib
+
         digest = hashlib.sha256(source).digest()
         if digest not in _passed():
             self._reason = verdict(source)
@@ -142,6 +142,8 @@ def verdict(source: bytes) -> str:
     """Return why a tokenizer cannot be used; "" if it can, or if there is no interpreter to try it in."""
     if getattr(sys, "frozen", False) or not sys.executable:
         return ""
+    import subprocess
+
     try:
         child = subprocess.run(
             [sys.executable, "-I", "-c", _CHILD], input=source, capture_output=True, timeout=PATIENCE, check=False
