@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from kav.circuits.head_scores import head_scores as head_scores
     from kav.circuits.qk_ov import ov as ov
     from kav.circuits.qk_ov import qk as qk
+    from kav.circuits.strongest import strongest_pairs as strongest_pairs
     from kav.effects.ablation import ablation_map as ablation_map
     from kav.effects.attribution import attribution as attribution
     from kav.effects.dose import dose_response as dose_response
@@ -50,6 +51,7 @@ _HOMES = {
         "ov",
         "qk",
     ),
+    "kav.circuits.strongest": ("strongest_pairs",),
     "kav.effects.ablation": ("ablation_map",),
     "kav.effects.attribution": ("attribution",),
     "kav.effects.dose": ("dose_response",),

@@ -62,7 +62,7 @@ def copying_scores(model: Model) -> np.ndarray:
     """
     check_direct(model)
     weights = model.weights
-    shared = folded(weights.W_U, weights.norm_final) @ normalised_embedding(model)  # (d_model, d_model)
+    shared = folded(weights.W_U @ normalised_embedding(model), weights.norm_final)  # (d_model, d_model)
     return np.stack([positive_share(small_eigenvalues(_cores(model.config, b, shared))) for b in weights.blocks])
 
 

@@ -125,7 +125,10 @@ def _hide(config: Config, layer: int, scores: Array, corner: tuple[int, int, int
     rows, columns = (corner[1], corner[1] + n_queries), (corner[2] + first, corner[2] + n_keys)
     part = scores[..., first:]
     seen = visible(config, layer, rows, columns, like_=scores)
-    scores[..., first:] = xp.where(seen, part, xp.full_like(part, -xp.inf))
+    if is_numpy_array(scores):
+        np.copyto(part, -np.inf, where=~seen)  # three times as fast: nothing is written but what is hidden
+    else:
+        scores[..., first:] = xp.where(seen, part, xp.full_like(part, -xp.inf))
 
 
 def _mask_keys(scores: Array, edits: tuple[Edit, ...], corner: tuple[int, int, int]) -> None:

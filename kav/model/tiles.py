@@ -20,7 +20,7 @@ import numpy as np
 from array_api_compat import is_numpy_array
 
 from kav import smoother
-from kav.arrays import Array, like, namespace, to_host
+from kav.arrays import Array, exponential, like, namespace, to_host
 from kav.model import attention
 from kav.model.trace import Trace
 from kav.task import Task
@@ -125,7 +125,7 @@ class TiledHead:
             return self._first_block(rows, columns)
         scores = self.scores(rows, columns)
         mass = like(scores, np.where(lse > -np.inf, lse, 0.0))
-        return self._edited(scores, namespace(scores).exp(scores - mass[None, :, None]), (rows[0], columns[0]))
+        return self._edited(scores, exponential(scores - mass[None, :, None]), (rows[0], columns[0]))
 
     def _first_block(self, rows: Range, columns: Range) -> tuple[np.ndarray, np.ndarray]:
         """`block` by way of whole rows, whose lse is kept."""
@@ -150,7 +150,8 @@ class TiledHead:
     def tile(self, rows: slice, columns: slice) -> np.ndarray:
         """Return exact weights of a range of queries and of keys, step 1, shape (n_rows, n_columns)."""
         (first, stop), across = _range(rows, self.trace.n_tokens), _range(columns, self.trace.n_tokens)
-        size = max(1, BLOCK_CELLS // self.trace.n_tokens)
+        n_cells = self.trace.n_tokens if np.isnan(self._lse[first:stop]).any() else across[1] - across[0]  # of a row
+        size = max(1, BLOCK_CELLS // max(1, n_cells))
         blocks = [(start, min(start + size, stop)) for start in range(first, max(stop, first + 1), size)]
         return np.concatenate([self.block(block, across)[1] for block in blocks])
 
