@@ -19,6 +19,8 @@ SECONDS = 1
 GROWTH = 16
 """Most letters and tokens that a letter of text may become."""
 MAX_STEPS = 64
+MAX_COPIES = 64
+"""Most letters that replacements, one after the other, may make of one."""
 MEMORY = 2 << 30
 PATIENCE = 60
 """Seconds that a child may wait for a processor."""
@@ -58,8 +60,8 @@ except BaseException as error:
 def check_plan(spec: Any) -> None:
     """Refuse what is known to break the library, before it is asked.
 
-    That is a table of characters whose length does not fit what it holds, which would be allocated; and a chain of so
-    many steps that each could double the text.
+    That is a table of characters whose length does not fit what it holds, which would be allocated; a chain of so many
+    steps that each could double the text; and replacements that do: 24 of them make 16 million letters of one.
 
     Parameters
     ----------
@@ -71,17 +73,31 @@ def check_plan(spec: Any) -> None:
     ModelError
         If there is one of these.
     """
-    level, n_steps = [spec], 0
+    level, n_steps, n_letters = [spec], 0, 1.0
     while level:  # as deep as `kav.model.files.read_json` lets it be
         for outer in level:
             if isinstance(outer, dict):
                 n_steps += "type" in outer
+                n_letters *= _letters_for_one(outer)
                 if "precompiled_charsmap" in outer:
                     _check_table(outer["precompiled_charsmap"])
         inner = [outer.values() if isinstance(outer, dict) else outer for outer in level]
         level = [item for items in inner for item in items if isinstance(item, dict | list)]
     if n_steps > MAX_STEPS:
         raise ModelError(f"tokenizer.json must have at most {MAX_STEPS} steps, got {n_steps:,}")
+    if n_letters > MAX_COPIES:
+        raise ModelError(f"replacements must make at most {MAX_COPIES} letters of one, got {n_letters:,.0f}")
+
+
+def _letters_for_one(step: dict[str, Any]) -> float:
+    """How many letters a step can make of one, as far as that is plain to see."""
+    pattern, content = step.get("pattern"), step.get("content")
+    if step.get("type") != "Replace" or not isinstance(pattern, dict) or not isinstance(content, str):
+        return 1.0
+    sought = pattern.get("String")
+    if isinstance(sought, str):
+        return max(1.0, len(content) / len(sought) if sought else 1.0 + len(content))
+    return max(1.0, float(len(content)))  # a regular expression may match one letter
 
 
 def _check_table(text: Any) -> None:
