@@ -116,10 +116,13 @@ class Engine(QObject):
 
         job.task = Task(report, show)
         with self._lock:
+            replaced = channel in self._waiting[lane]
             self._waiting[lane][channel] = job
             running = self._running[lane]
             if running is not None and running.channel == channel and _gives_way(running):
                 running.task.cancel()
+            if replaced:
+                return  # the turn asked for its predecessor is its own
             self._futures = {future for future in self._futures if not future.done()}
         future = self._executors[lane].submit(self._run_next, lane)
         with self._lock:

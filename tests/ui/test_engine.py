@@ -67,6 +67,27 @@ def test_a_drag_keeps_showing_frames_and_ends_on_the_last_value(engine, qtbot):
     assert shown == sorted(shown)
 
 
+def test_a_request_that_is_replaced_costs_no_turn(engine, qtbot):
+    """Story: each step of a drag queued a turn of its own, and every further step looked through all of them."""
+    recorder, started = Recorder(engine), threading.Event()
+
+    def first(task: Task):
+        started.set()
+        return slow(-1)(task)
+
+    engine.submit("panel", first)
+    assert started.wait(2)
+    for at in range(500):
+        engine.submit("panel", slow(at, steps=1))
+        engine.submit("other", slow(at, steps=1))
+    assert len(engine._futures) <= 3
+    engine.cancel("other")
+    engine.submit("other", slow("again", steps=1))
+    qtbot.waitUntil(lambda: not engine.busy())
+    assert recorder.values("panel") == [-1, 499]
+    assert recorder.values("other") == ["again"]
+
+
 def test_results_arrive_in_the_gui_thread(engine, qtbot):
     recorder = Recorder(engine)
     engine.submit("a", lambda task: threading.current_thread())
