@@ -9,7 +9,7 @@ from .opening import Places
 from .session import Session
 from .widgets.combo import Combo
 
-WIDEST = 300
+WIDEST, NARROWEST = 300, 150  # at most, in the two layouts
 
 
 class ModelCombo(Combo):
@@ -39,6 +39,7 @@ class ModelCombo(Combo):
     def set_compact(self, compact: bool) -> None:
         """Leave the size of the model out, or show it."""
         self._compact = compact
+        self._most = NARROWEST if compact else WIDEST
         self._show()
 
     def _show(self) -> None:

@@ -35,6 +35,13 @@ SCENES = {
     True: (("head", "Head"), ("regression", "Regression")),
 }
 NO_FOIL = -1
+WIDTHS = {  # of the pills: with captions, in the compact layout, least
+    "head": (108, 108, 108),
+    "query": (184, 126, 97),
+    "key": (170, 126, 97),
+    "target": (138, 104, 84),
+    "foil": (120, 112, 104),
+}
 PREDICTIONS_WIDTH = {False: 332, True: 258}
 PREDICTS_WIDTH = 202  # one number, in the regression scene
 
@@ -71,19 +78,17 @@ class PromptBar(QWidget):
         self.scene = Segmented(SCENES[False], self, name="prompt.scene", label="scene", tip="what the panels show")
         self.model = ModelCombo(self.session, self)
         self.chip = EditedChip(self)
-        self.head = Pill(
-            "Head", self, name="prompt.head", tip="layer.head; type a role, such as induction, to find heads"
+        head, query = (
+            "layer.head; type a role, such as induction, to find heads",
+            "the token that asks (click in the strip)",
         )
-        self.query = Pill(
-            "Query", self, role="query", name="prompt.query", tip="the token that asks (click in the strip)"
-        )
-        self.key = Pill(
-            "Key", self, role="key", name="prompt.key", tip="the token that is read (shift-click in the strip)"
-        )
-        self.target = Pill(
-            "Target", self, role="target", name="prompt.target", tip="the token whose logit is explained"
-        )
-        self.foil = Pill("minus", self, name="prompt.foil", tip="a token whose logit is subtracted")
+        key, target = "the token that is read (shift-click in the strip)", "the token whose logit is explained"
+        self.head = Pill("Head", self, name="prompt.head", tip=head, steady=WIDTHS["head"])
+        self.query = Pill("Query", self, role="query", name="prompt.query", tip=query, steady=WIDTHS["query"])
+        self.key = Pill("Key", self, role="key", name="prompt.key", tip=key, steady=WIDTHS["key"])
+        self.target = Pill("Target", self, role="target", name="prompt.target", tip=target, steady=WIDTHS["target"])
+        foil = "a token whose logit is subtracted"
+        self.foil = Pill("minus", self, name="prompt.foil", tip=foil, steady=WIDTHS["foil"])
         self.regression = RegressionBar(self.session, self._sets, self)
         self.undo = IconButton("undo", "undo the last edit or drag (Ctrl+Z)", self, name="prompt.undo")
         self.back = IconButton("back", "back to the selection before (Alt+Left)", self, name="prompt.back")
@@ -233,6 +238,7 @@ class PromptBar(QWidget):
     def set_compact(self, compact: bool) -> None:
         """Drop captions and show two predictions, or the other way round."""
         self.compact = compact
+        self._first.setSpacing(6 if compact else 8)
         self.scene.set_options(SCENES[compact])
         self.model.set_compact(compact)
         for pill in (self.head, self.query, self.key, self.target, self.foil, *self.regression.pills[2:]):

@@ -5,6 +5,7 @@ The picture underneath is never taken away: a refusal says so and shows the last
 
 from __future__ import annotations
 
+import time
 import traceback
 from typing import Any
 
@@ -13,10 +14,12 @@ from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QWidget
 
 from kav.errors import KavError
+from kav.views.so_far import time_left
 
 from .widgets.states import BusyPill, EmptyState, ErrorCard, ProgressLine, Veil
 
 BUSY_AFTER = 150  # ms; shorter waits are not worth a change of the picture
+LONG = 3.0  # s from which it is said how long the rest will take
 
 
 class Stage(QWidget):
@@ -41,6 +44,7 @@ class Stage(QWidget):
         self._way_out_value: Any = None
         self._drawn = False
         self._vacant = False  # nothing to show, and the picture says so
+        self._began = 0.0
         self.empty = EmptyState(self, name=f"{name}.empty")
         self.empty.hide()
         self.busy = BusyPill(self, name=f"{name}.busy")
@@ -96,6 +100,7 @@ class Stage(QWidget):
         """Dim the picture when the wait is worth it; live drags never show it."""
         if busy:
             self.busy.set_text("Computing")
+            self._began = time.monotonic()
             self._timer.start()
             return
         self._timer.stop()
@@ -106,7 +111,10 @@ class Stage(QWidget):
         """Say how far the running computation is."""
         if self._busy_veil.isVisible():
             self.progress.set_fraction(fraction)
-        self.busy.set_text(text or "Computing")
+        took = time.monotonic() - self._began
+        left = f", {time_left(took * (1 - fraction) / fraction)}" if took > LONG and fraction > 0 else ""
+        self.busy.set_text((text or "Computing") + left)
+        self._busy_veil.layout().activate()
 
     def _on_timer_timeout(self) -> None:
         self._show_wait(True)

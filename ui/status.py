@@ -17,6 +17,7 @@ HINTS = {
     "regression": "Drag samples, the query ▼ or the bandwidth · double click adds a sample · <b>Ctrl+Z</b> undoes",
 }
 
+LONG = 2.0  # s from which times are given in seconds
 MARGIN = 10  # so that the words start below those of the cards
 
 
@@ -69,10 +70,10 @@ class StatusLine(QStatusBar):
             facts.append(f"{session.document.samples.n:,} samples")
         elif session.trace is not None:
             n_tokens = len(session.trace.tokens.ids)
-            facts.append(f"{n_tokens} token" + "s" * (n_tokens != 1))
+            facts.append(f"{n_tokens:,} token" + "s" * (n_tokens != 1))
         if session.kind in self._timed:
             word, seconds = self._timed[session.kind]
-            facts.append(f"{word} {number(1000 * seconds)} ms")
+            facts.append(f"{word} {number(seconds)} s" if seconds >= LONG else f"{word} {number(1000 * seconds)} ms")
         model = session.model if session.trace is None else session.trace.model  # on the CPU if the GPU failed
         device = model.device if model is not None else "cpu"
         facts.append("NumPy · CPU" if device == "cpu" else f"CuPy · {device}")

@@ -420,3 +420,17 @@ def test_a_drag_ends_on_the_last_value_in_every_panel(make_window, qtbot):
     expected = kav.run(window.session.model, window.session.trace.tokens, edits=(ScaleHead(0, 0, 0.0),))
     np.testing.assert_allclose(window.result("attention").weights, expected.pattern(1, 0), atol=1e-5)
     assert window.session.undo_stack.count() == 1
+
+
+def test_smallest_window_cuts_no_control_of_the_first_row(make_window, qtbot):
+    window = make_window()
+    window.resize(900, 600)
+    qtbot.waitUntil(lambda: window.compact and window.settled())
+    bar = window.prompt_bar
+    shown = [bar._first.itemAt(i).widget() for i in range(bar._first.count())]
+    shown = sorted((one for one in shown if one is not None and one.isVisible()), key=lambda one: one.x())
+    for left, right in pairwise(shown):
+        assert left.geometry().right() < right.x()
+    assert shown[-1].geometry().right() <= bar.width()
+    for one in shown:
+        assert one.width() >= one.minimumSizeHint().width(), one.objectName()

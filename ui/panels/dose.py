@@ -51,7 +51,8 @@ class DosePanel(Panel):
         self.session.samplesChanged.connect(self._update_reset)
 
     def _build_footer(self) -> None:
-        self.component = Combo(parent=self, name="dose.component", label="component", tip="What is scaled")
+        chosen = f"head {self.session.selection.layer}.{self.session.selection.head}"  # until the first answer
+        self.component = Combo([(None, chosen)], self, name="dose.component", label="component", tip="What is scaled")
         self.scope = Combo(name="dose.scope", label="scope", tip="Which part of it is scaled", parent=self)
         self._response_caption = Caption("response", self)
         self.response = Combo(
@@ -64,6 +65,7 @@ class DosePanel(Panel):
         self.value = ValueField(
             self, name="dose.dose", label="dose", tip="Scale of the component: 1 = as it runs, 0 = removed"
         )
+        self.value.follow(1.0)
         self.value.setAlignment(Qt.AlignmentFlag.AlignRight)
         self.reset = Button("Reset", self, name="dose.reset", tip="Back to dose 1, as it runs")
         for widget in (self.component, self.scope, self._response_caption, self.response):
@@ -202,6 +204,8 @@ class DosePanel(Panel):
         if (layer, head) != self._selected:
             self._selected = (layer, head)
             self._component = dose.Component(layer, head)
+            if self.result is None:
+                self.component.set_options([(None, f"head {layer}.{head}")])
             self.request()
 
     def _on_edits_changed(self) -> None:

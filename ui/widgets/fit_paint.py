@@ -12,7 +12,7 @@ from kav.views.words import fixed
 
 from ..marks import paint_mark
 from ..theme import current
-from .dots import RING, apart, paint_before, paint_dots, paint_selected, paint_way
+from .dots import CROWD, HEAVY, RING, apart, paint_before, paint_dots, paint_selected, paint_way
 from .fit_labels import LONGEST, paint_labels, pen, row_of
 from .labels import Box, Obstacles
 from .lettering import Run, elided, paint_runs, width_of
@@ -54,22 +54,25 @@ def _paint_dots(painter: QPainter, plot: FitPicture) -> None:
     result, places, before = plot.result, plot.places, plot.before_px()
     shown = np.asarray(result.points.visible, dtype=bool) & _inside(plot, places)
     selected = result.selected if 0 <= result.selected < len(places) and shown[result.selected] else -1
+    weight, crowded = np.asarray(result.points.weight), len(places) > CROWD
     if before is not None and result.before is not None:
         was = np.asarray(result.before.visible, dtype=bool) & _inside(plot, before)
-        paint_before(painter, before, places, was)
+        paint_before(painter, before, places, was & apart(before) if crowded else was)
         if selected >= 0 and was[selected]:
             paint_way(painter, before[selected], places[selected])
     if selected >= 0:
         shown[selected] = False
     if result.density is not None:
         shown &= apart(places)
+    elif crowded:
+        shown &= apart(places) | (weight >= HEAVY)
     plot.drawn = shown.copy()
     if selected >= 0:
         plot.drawn[selected] = True
-    paint_dots(painter, places, np.asarray(result.points.weight), shown)
+    paint_dots(painter, places, weight, shown)
     if selected >= 0:
         x, y, r = places[selected]
-        paint_selected(painter, x, y, r, result.points.weight[selected] >= 0.01)
+        paint_selected(painter, x, y, r, weight[selected] >= HEAVY)
 
 
 def _paint_query_dot(painter: QPainter, plot: FitPicture) -> None:

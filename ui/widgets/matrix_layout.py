@@ -25,6 +25,7 @@ GAPPED = 7.0  # pitch from which cells have a gap
 LARGEST = 30.0
 MANY = 64  # cells beyond which names are not written
 NOTE = 24.0  # room of the line below a matrix that can be zoomed
+SHORTEST, NAMES = 44.0, 0.2  # room of the names of a matrix too large for all of them: least, share of the width
 LONGEST = 112.0  # width of the longest name
 EDGE = 14.0  # text starts here
 MARK = 13.0  # room of a mark beside a name
@@ -143,7 +144,7 @@ def layout(data: MatrixData, size: QSizeF) -> Grid:
         grid = _fitted(data, size, _numbered_margins(data), "rows", 10)
         if grid.pitch >= NAMED:
             return grid
-    return _fitted(data, size, _few_margins(data), "few", 10)
+    return _fitted(data, size, _few_margins(data, size), "few", 10)
 
 
 @dataclass(frozen=True)
@@ -188,8 +189,10 @@ def _numbered_margins(data: MatrixData) -> _Margins:
     return _Margins(left, 36, EDGE, 10)
 
 
-def _few_margins(data: MatrixData) -> _Margins:
-    widest = LONGEST if data.n_rows > MANY else _widest(data.row_labels, 10) + 14
+def _few_margins(data: MatrixData, size: QSizeF) -> _Margins:
+    widest = _widest(data.row_labels, 10) + 14
+    if data.n_rows > MANY:  # which names will be written is not known, and the cells must not move with them
+        widest = min(LONGEST, max(SHORTEST, NAMES * size.width()))
     named = EDGE + MARK + widest + 7 if data.row_labels else EDGE + 30
     return _Margins(max(named, _corner(data)), 36, EDGE, NOTE if data.noted else 10)
 

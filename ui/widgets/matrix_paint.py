@@ -107,9 +107,10 @@ def _paint_row_name(painter: QPainter, data: MatrixData, grid: Grid, row: int) -
         label = data.row_labels[row]
         if grid.names != "all" and label.position is None:  # columns are numbers: say which name has which
             label = replace(label, position=row + data.first[0])
-        width = min(LONGEST, label_width(label, grid.px, chosen))
+        room = min(LONGEST, right - MARK - 2) if grid.names == "few" else LONGEST
+        width = min(room, label_width(label, grid.px, chosen))
         at = QPointF(right - width, y + 0.36 * grid.px)
-        paint_label(painter, at, label, px=grid.px, strong=chosen, room=LONGEST)
+        paint_label(painter, at, label, px=grid.px, strong=chosen, room=room)
     else:
         number = str(row + data.first[0])
         width = text_width(number, grid.px, 600 if chosen else 400)

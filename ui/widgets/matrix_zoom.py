@@ -121,9 +121,9 @@ def note(data: MatrixData, part: Part, size: QSizeF, ratio: float) -> str:
     found = []
     if n_pooled > 1:
         word = "strongest" if data.diverging else "largest"
-        found.append(f"a point is the {word} of {n_pooled} × {n_pooled} cells")
+        found.append(f"a point: {word} of {n_pooled} × {n_pooled} cells")
     if part == whole(data):
-        found.append("the wheel zooms in")
+        found.append("wheel zooms in")
     else:
         found.insert(
             0, f"rows {part.rows[0]:,}–{part.rows[1] - 1:,}, columns {part.columns[0]:,}–{part.columns[1] - 1:,}"

@@ -27,6 +27,9 @@ class Pill(Control):
 
     `opening` comes before the list is shown: time to fill a long one. `activated` carries the key of the chosen row;
     `typed` a text that matches no row; `searched` follows the typing; `closed` says that the list is gone.
+
+    `steady` is the width with and without the caption, and the least where room is short: a row of pills does not move
+    with their values. What does not fit is elided, and told in full by the tooltip. 0 = as wide as the value.
     """
 
     opening = Signal()
@@ -36,7 +39,14 @@ class Pill(Control):
     closed = Signal()
 
     def __init__(
-        self, caption: str, parent: QWidget | None = None, *, role: str = "", name: str = "", tip: str = ""
+        self,
+        caption: str,
+        parent: QWidget | None = None,
+        *,
+        role: str = "",
+        name: str = "",
+        tip: str = "",
+        steady: tuple[int, int, int] = (0, 0, 0),
     ) -> None:
         super().__init__(parent, name=name, label=caption, tip=tip)
         self._caption = caption
@@ -45,12 +55,15 @@ class Pill(Control):
         self._key: object = None
         self._shown: object = None
         self._compact = False
+        self._steady = steady
+        self._tip = tip
         self._choices = Choices(self, label=caption)
         self._choices.chosen.connect(self.activated)
         self._choices.typed.connect(self.typed)
         self._choices.searched.connect(self.searched)
         self._choices.closed.connect(self.closed)
-        self.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Fixed)
+        across = QSizePolicy.Policy.Maximum if any(steady) else QSizePolicy.Policy.Fixed
+        self.setSizePolicy(across, QSizePolicy.Policy.Fixed)
 
     def set_value(self, value: Label | str, key: object = None) -> None:
         """Show a token or a text, and mark the row with this key in the list."""
@@ -60,6 +73,8 @@ class Pill(Control):
         self._value, self._key = value, key
         text = value if isinstance(value, str) else f"{value.position or ''} {value.text}".strip()
         self.setAccessibleName(f"{self._caption} {text}")
+        if any(self._steady) and self.isEnabled():  # what does not fit is told here
+            self.setToolTip(f"{text}: {self._tip}")
         self.updateGeometry()
         self.update()
 
@@ -97,10 +112,10 @@ class Pill(Control):
             width += text_width(self._caption, font(12)) + GAP + 1
         if self._role:
             width += mark_width(self._role, MARK_R) + GAP
-        return QSize(min(round(width), 240), HEIGHT)
+        return QSize(self._steady[self._compact] or min(round(width), 240), HEIGHT)
 
     def minimumSizeHint(self) -> QSize:
-        return self.sizeHint()
+        return QSize(self._steady[2], HEIGHT) if self._steady[2] else self.sizeHint()
 
     def mousePressEvent(self, event: QMouseEvent) -> None:
         if event.button() == Qt.MouseButton.LeftButton:

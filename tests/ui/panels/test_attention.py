@@ -160,7 +160,7 @@ def long_panel(panel, session, long_model, qtbot):
 
 def test_a_long_prompt_is_pooled_and_says_so(long_panel):
     assert long_panel.matrix.data.shade.shape == (500, 500)
-    assert "cells · the wheel zooms in" in long_panel.matrix.note()
+    assert "cells · wheel zooms in" in long_panel.matrix.note()
 
 
 def test_zooming_into_a_long_prompt_shows_every_cell(long_panel, session):

@@ -6,6 +6,8 @@ from PySide6.QtCore import QPoint, Qt
 from PySide6.QtTest import QTest
 
 from kav.views import fit
+from kav.views.fit import Observations
+from kav.views.words import Label
 from ui.widgets.dots import RING, SMALLEST, named, radii
 from ui.widgets.fit_plot import FitPlot
 
@@ -307,3 +309,18 @@ def test_the_note_on_the_band_meets_no_dot_and_gives_way(plot, head_result):
     plot.show_result(replace(result, points=crowd, labels=(result.labels * 15), selected=-1))
     plot.grab()
     assert note() == []
+
+
+def test_of_thousands_of_light_dots_those_over_each_other_are_drawn_once_and_heavy_ones_always(plot, head_result):
+    n, result = 4000, head_result()
+    rng = np.random.default_rng(0)
+    weight = np.full(n, 1e-5)
+    weight[::500] = 0.1
+    low, high = result.y_range
+    points = Observations(rng.uniform(*result.x_range, n), rng.uniform(low, high, n), weight, np.ones(n, bool))
+    labels = tuple(Label(f"t{i}", i) for i in range(n))
+    plot.show_result(replace(result, points=points, labels=labels, selected=3, before=None))
+    plot.grab()
+    assert plot.drawn[::500].all()
+    assert plot.drawn[3]
+    assert 0.2 * n < plot.drawn.sum() < 0.8 * n

@@ -112,7 +112,7 @@ def test_part_stays_while_the_prompt_is_typed_and_goes_with_another_prompt(view)
 
 
 def test_line_below_says_what_a_point_shows_and_which_part_is_seen(view):
-    assert view.note() == "a point is the largest of 4 × 4 cells · the wheel zooms in"
+    assert view.note() == "a point: largest of 4 × 4 cells · wheel zooms in"
     view.zoom(0.05)
     (top, bottom), (left, right) = view.part.rows, view.part.columns
     assert view.note() == f"rows {top}–{bottom - 1}, columns {left}–{right - 1} · key 0 shows all"

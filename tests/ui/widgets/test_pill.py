@@ -91,3 +91,14 @@ def test_compact_pill_drops_its_caption_only_if_it_has_a_mark(qtbot, pill):
 def test_pill_is_tinted_in_its_role_and_named_for_screen_readers(pill):
     assert pill.grab().toImage().pixelColor(5, 14) == QColor(theme.LIGHT.qtint)
     assert pill.accessibleName() == "Query 13 Pharaoh"
+
+
+def test_steady_pill_is_as_wide_for_every_value_and_tells_it_in_full(qtbot):
+    pill = Pill("Query", role="query", tip="the token that asks", steady=(180, 120, 90))
+    qtbot.addWidget(pill)
+    for word in ("a", "extraordinarily long token"):
+        pill.set_value(Label(word, 13), 13)
+        assert pill.sizeHint().width() == 180
+        assert pill.toolTip() == f"13 {word}: the token that asks"
+    pill.set_compact(True)
+    assert (pill.sizeHint().width(), pill.minimumSizeHint().width()) == (120, 90)
