@@ -59,6 +59,7 @@ PANEL_KEYS: tuple[tuple[str, str], ...] = (
     ("Tab", "to the next control, handle or plot"),
     ("arrow keys", "move the selection of a matrix, or the handle of a plot"),
     ("Shift + arrow keys", "ten times as far; in the token strip: move the key"),
+    ("wheel, + and −, 0, drag", "on a large matrix: closer, further off, all of it; move the part that is seen"),
     ("Home, End", "first and last place of a handle"),
     ("Del", "delete the selected sample"),
     ("double click", "on the kernel fit: add a sample; on a panel's title: maximise"),

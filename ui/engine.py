@@ -1,9 +1,10 @@
 """Runs computations off the GUI thread: at most one running and one waiting per channel.
 
 A channel is whatever asks (a panel, the session). On the lane "live" the running job finishes and is shown, then the
-newest request runs; restarting instead would starve a drag, which asks faster than it can be answered. So it is on the
-lane "runs", where the model runs, unless a run takes so long that no drag could be alive: then a newer one cancels it.
-On "long" and "sweeps", and on "open" where models are read, a newer request of the same channel always cancels the
+newest request runs; restarting instead would starve a drag, which asks faster than it can be answered. So it is on
+"aside", for what is live but takes half a second of a large model and must not hold the others up, and on the lane
+"runs", where the model runs, unless a run takes so long that no drag could be alive: then a newer one cancels it. On
+"long" and "sweeps", and on "open" where models are read, a newer request of the same channel always cancels the
 running one. One thread per lane, so neither a long run nor a sweep nor a large model delays what is looked at. Workers
 touch no Qt object but the engine's own signal; what is stale is dropped in the GUI thread.
 """
@@ -24,8 +25,8 @@ from PySide6.QtCore import QObject, Signal
 from kav.errors import Cancelled
 from kav.task import Task
 
-LANES = ("live", "long", "sweeps", "open", "runs")
-PATIENT = ("live", "runs")
+LANES = ("live", "aside", "long", "sweeps", "open", "runs")
+PATIENT = ("live", "aside", "runs")
 PATIENCE = 1.0  # s; a run that has taken longer is not waited for when another one is wanted
 CLOSE_SECONDS = 2.0
 

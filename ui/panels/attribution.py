@@ -32,6 +32,7 @@ class AttributionPanel(Panel):
     question = "What does it move?"
     titles: ClassVar[dict[str, str]] = {"head": "Attribution", "regression": "Attribution"}
     view = attribution
+    lane = "aside"  # of a large model it takes half a second, and the other panels never wait for it
 
     def build(self) -> None:
         self._labels_of: Trace | None = None
