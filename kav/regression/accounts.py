@@ -46,21 +46,21 @@ class Accounts:
     dof : float
         ``trace S``.
     square : float
-        ``sum (y_i - f_i)^2`` over the `n_fitted` samples that have a fit.
-    left_out_square : float
-        The same for the fits without the sample itself, over the `n_left_out` that have one.
+        ``sum (y_i - f_i)^2`` over the `n_fitted` samples that have a fit; inf if that is no float.
+    left_out_mean : float
+        The mean of the same for the fits without the sample itself, over the `n_left_out` that have one.
     """
 
     dof: float
     square: float
     n_fitted: int
-    left_out_square: float
+    left_out_mean: float
     n_left_out: int
 
     @property
     def loo(self) -> float:
         """Mean squared leave-one-out error, NaN if no sample has one."""
-        return self.left_out_square / self.n_left_out if self.n_left_out else math.nan
+        return self.left_out_mean if self.n_left_out else math.nan
 
 
 def accounts(
@@ -76,9 +76,12 @@ def accounts(
         Kept from one bandwidth to the next.
     """
     asked = prepared.asked(h, kernel)
-    scale = prepared.ordered.scale**2
+    scale = prepared.ordered.scale
     total = _core_accounts(prepared, asked, exact=exact, spectra=spectra) + _extra_accounts(prepared, asked)
-    return Accounts(float(total[0]), scale * float(total[1]), round(total[2]), scale * float(total[3]), round(total[4]))
+    square, left_out = float(total[1]), float(total[3]) / max(float(total[4]), 1.0)  # scale^2 itself may be no float
+    return Accounts(
+        float(total[0]), scale * (scale * square), round(total[2]), scale * (scale * left_out), round(total[4])
+    )
 
 
 def _core_accounts(prepared: Prepared, asked: Asked, *, exact: bool, spectra: Spectra | None) -> np.ndarray:

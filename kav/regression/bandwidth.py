@@ -18,6 +18,7 @@ from array_api_compat import is_numpy_array
 
 from kav import smoother
 from kav.arrays import Array, namespace, to_host
+from kav.errors import KavError
 from kav.regression.band import FEW
 from kav.regression.fit import Observed, checked_bandwidth, float64_arrays, observe
 from kav.regression.ladder import gaussian_sweep, n_true, without_own
@@ -85,7 +86,7 @@ def loo_score(x: Any, y: Any, h: Any, kernel: str = "gaussian") -> np.ndarray:
     Raises
     ------
     KavError
-        As in `kav.fit`.
+        As in `kav.fit`, or if an error is no float.
 
     References
     ----------
@@ -95,12 +96,27 @@ def loo_score(x: Any, y: Any, h: Any, kernel: str = "gaussian") -> np.ndarray:
     asked = to_host(bandwidths)
     first = observe(x, y, float(np.reshape(asked, -1)[0]) if asked.size else 1.0, kernel)
     each = np.asarray([checked_bandwidth(one) for one in np.reshape(asked, -1)], dtype=np.float64)
+    unit = _unit(first.y)
+    first = replace(first, y=first.y / unit)
     if is_numpy_array(first.x) and first.n > FEW:
         seen = (first.x, first.y) if first.all_seen else (first.x[first.seen], first.y[first.seen])
         scores = loo_errors(Prepared.of(*seen), each, first.kernel.name, exact=True)[0]
     else:
         scores = np.asarray([error_every_pair(replace(first, h=float(one)))[0] for one in each])
-    return np.reshape(np.asarray(scores, dtype=np.float64), asked.shape)[()]
+    with np.errstate(over="ignore"):
+        scores = unit * (unit * np.asarray(scores, dtype=np.float64))
+    if np.any(np.isinf(scores)):
+        raise KavError(
+            f"a squared error must be below 1.8e308, got that of responses near {unit:.0e}", "divide y by a factor"
+        )
+    return np.reshape(scores, asked.shape)[()]
+
+
+def _unit(values: Array) -> float:
+    """A power of two near the largest of sizes whose square, or inverse, may be no float; 1 for all others."""
+    xp = namespace(values)
+    largest = float(xp.max(xp.abs(values))) if values.shape[0] else 0.0
+    return 1.0 if largest == 0 or 1e-100 < largest < 1e100 else 2.0 ** (math.frexp(largest)[1] - 1)
 
 
 def select_bandwidth(x: Any, y: Any, kernel: str = "gaussian") -> float:
@@ -122,7 +138,7 @@ def select_bandwidth(x: Any, y: Any, kernel: str = "gaussian") -> float:
     Raises
     ------
     KavError
-        As in `kav.fit`.
+        As in `kav.fit`, or if the bandwidth is no float > 0.
     """
     return minimise_loo(x, y, kernel, ratio=1.05)  # a compact kernel's error has many minima: look closely
 
@@ -134,7 +150,18 @@ def minimise_loo(x: Any, y: Any, kernel: str = "gaussian", *, n_refine: int = 24
     minimum of a parabola through the three best points answers: a few per cent off, for a picture that follows a drag.
     """
     observed = observe(x, y, 1.0, kernel)
-    n_seen = n_true(observed.seen)
+    unit = _unit(observed.x)
+    observed = replace(observed, x=observed.x / unit, y=observed.y / _unit(observed.y))
+    found = unit * _minimum(observed, n_refine, ratio)
+    if not 0 < found < math.inf:
+        got = "less" if found == 0 else "more"
+        raise KavError(f"the best bandwidth must be between 5e-324 and 1.8e308, got {got}", "multiply x by a factor")
+    return found
+
+
+def _minimum(observed: Observed, n_refine: int, ratio: float) -> float:
+    """`minimise_loo` for x and y of a size that can be squared."""
+    kernel, n_seen = observed.kernel.name, n_true(observed.seen)
     if is_numpy_array(observed.x) and n_seen > FEW:
         prepared = Prepared.of(observed.x[observed.seen], observed.y[observed.seen])
         return loo_curve(prepared, observed.kernel.name, n_refine=n_refine).best

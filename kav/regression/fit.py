@@ -25,6 +25,7 @@ from kav.arrays import Array, like, namespace, to_host
 from kav.errors import KavError
 from kav.regression.grid_fit import fit_once
 from kav.regression.kernels import Kernel, kernel_named
+from kav.regression.numbers import not_numbers, real
 from kav.regression.prepared import Prepared
 from kav.smoother import Smoother
 
@@ -78,17 +79,18 @@ def float64_arrays(**values: Any) -> list[Array]:
     Raises
     ------
     KavError
-        If one does not hold numbers.
+        If one does not hold real numbers. Masked ones are NaN.
     """
     on_device = [value for value in values.values() if is_array_api_obj(value)]
     arrays = []
     for name, value in values.items():
         try:
-            array = value if is_array_api_obj(value) else _beside(on_device, value)
+            given = real(value, name)
+            array = given if is_array_api_obj(given) else _beside(on_device, given)
             xp = namespace(array)
             arrays.append(xp.astype(array, xp.float64, copy=False))
-        except (TypeError, ValueError) as error:
-            raise KavError(f"{name} must hold numbers, got {type(value).__name__}") from error
+        except (TypeError, ValueError, OverflowError) as error:
+            raise not_numbers(value, name, error) from error
     namespace(*arrays)
     return arrays
 
@@ -107,9 +109,11 @@ def checked_bandwidth(h: Any) -> float:
         If it is not a finite number above 0.
     """
     try:
-        value = float(h)
+        value = float(real(h, "bandwidth h"))
     except (TypeError, ValueError) as error:
         raise KavError(f"bandwidth h must be a number > 0, got {h!r}") from error
+    except OverflowError as error:
+        raise KavError("bandwidth h must be > 0 and finite, got a number beyond 1.8e308") from error
     if not (math.isfinite(value) and value > 0):
         raise KavError(f"bandwidth h must be > 0 and finite, got {value:g}")
     return value
@@ -143,7 +147,7 @@ def fit(x: Any, y: Any, x_query: Any, h: float, kernel: str = "gaussian") -> np.
     Parameters
     ----------
     x, y : array, shape (n,)
-        Samples; pairs with a number that is not finite are set aside.
+        Samples; pairs with a number that is not finite, or masked, are set aside.
     x_query : array, shape (n_query,)
     h : float
         Bandwidth, > 0, units of x.
@@ -153,7 +157,7 @@ def fit(x: Any, y: Any, x_query: Any, h: float, kernel: str = "gaussian") -> np.
     Returns
     -------
     numpy.ndarray, shape (n_query,), float64
-        NaN where no observation has weight.
+        NaN where no observation has weight. One float64 for one number.
 
     Raises
     ------
@@ -173,7 +177,7 @@ def fit(x: Any, y: Any, x_query: Any, h: float, kernel: str = "gaussian") -> np.
     query = xp.reshape(query, (-1,))
     if is_numpy_array(query) and observed.n * query.shape[0] > _FEW_PAIRS:
         return _fit_prepared(observed, query).reshape(shape)[()]
-    return to_host(xp.reshape(fit_every_pair(observed, query), shape))
+    return to_host(xp.reshape(fit_every_pair(observed, query), shape))[()]
 
 
 def _fit_prepared(observed: Observed, query: np.ndarray) -> np.ndarray:
@@ -185,7 +189,12 @@ def _fit_prepared(observed: Observed, query: np.ndarray) -> np.ndarray:
         found = fit_once(x, y, query, observed.h)
         if found is not None:
             return found
-    return Prepared.of(x, y).fit(query, observed.h, observed.kernel.name)
+    with np.errstate(over="ignore"):
+        prepared = Prepared.of(x, y)
+        far = prepared.coordinate(query[np.isfinite(query)])
+    if not (np.isfinite(prepared.ordered.span) and np.all(np.isfinite(far))):
+        return np.asarray(fit_every_pair(observed, query))  # the fast ways count from the smallest x
+    return prepared.fit(query, observed.h, observed.kernel.name)
 
 
 def fit_every_pair(observed: Observed, query: Array) -> Array:

@@ -74,10 +74,20 @@ def fit_on_grid(x: Any, y: Any, h: float, n_grid: int = 401) -> tuple[np.ndarray
     if np.any(x[1:] < x[:-1]):
         order = np.argsort(x)
         x, y = x[order], y[order]
+    with np.errstate(over="ignore", invalid="ignore"):
+        places, f = _fit_on_grid(x, y, h, n_grid)
+        size = 1.0 if np.all(np.isfinite(f)) else float(np.max(np.abs(y)))
+    if not (math.isfinite(places[-1]) and math.isfinite(size)):
+        raise KavError("x and y must hold finite numbers, got others")
+    return (places, f) if size == 1 else (places, size * _fit_on_grid(x, y / size, h, n_grid)[1])
+
+
+def _fit_on_grid(x: np.ndarray, y: np.ndarray, h: float, n_grid: int) -> tuple[np.ndarray, np.ndarray]:
+    """Not finite where sums of the responses are no floats, or x or y are not."""
     low, mean = float(x[0]), float(np.mean(y))
     spacing = (float(x[-1]) - low) / (n_grid - 1)
-    if not (math.isfinite(spacing) and math.isfinite(mean)):
-        raise KavError("x and y must hold finite numbers, got others")
+    if not math.isfinite(spacing):
+        return np.full(n_grid, spacing), np.full(n_grid, np.nan)
     if spacing == 0:
         return np.full(n_grid, low), np.full(n_grid, mean)
     every = max(1, math.ceil(spacing / (h * _FINEST)))  # cells from one place to the next
@@ -110,19 +120,26 @@ def fit_once(x: np.ndarray, y: np.ndarray, x_query: np.ndarray, h: float) -> np.
     Returns
     -------
     numpy.ndarray or None
-        Exact to 1e-6 of the largest ``|y - mean y|``.
+        None also where sums of the responses would be no floats. Exact to 1e-6 of the largest ``|y - mean y|``.
     """
+    with np.errstate(over="ignore", invalid="ignore"):
+        return _fit_once(x, y, x_query, h)
+
+
+def _fit_once(x: np.ndarray, y: np.ndarray, x_query: np.ndarray, h: float) -> np.ndarray | None:
     if np.any(x[1:] < x[:-1]):
         order = np.argsort(x)
         x, y = x[order], y[order]
     low, mean = float(x[0]), float(np.mean(y))
     width = h * FINE_GRID
     n_cells = (float(x[-1]) - low) / width + 1
-    if not n_cells < _MOST_ONCE or not math.isfinite(mean):
+    if not n_cells < _MOST_ONCE or not math.isfinite(mean) or not np.all(np.isfinite(x_query - low)):
         return None
     n_places = int(n_cells) + 1
     sums = _convolved(x, y, h, low=low, mean=mean, width=width, n_cells=n_places, step=1)
     values = np.concatenate([sums[:, -MARGIN:], sums[:, : n_places + MARGIN]], axis=1)
+    if not np.all(np.isfinite(values)):
+        return None
     (mass, moment), covered = between_places(values, x_query - low + width / 2, width)
     faint = np.flatnonzero(~covered | (mass < FAINT * values[0].max()))
     f = moment / np.where(mass > 0, mass, 1.0)
@@ -148,7 +165,10 @@ def _convolved(
     n_places = fast_length(math.ceil((n_cells + _REACH / rho) / step) + 2 * MARGIN)
     n = n_places * step
     grid = np.zeros(n, dtype=np.complex128)
-    masses = _MASSES @ _moments(x, y, low, mean, width, n_cells)  # (2, 5 neighbours, n_cells)
+    M = _moments(x, y, low, mean, width, n_cells)
+    size = _size(M)  # one transform rounds both parts by the digits of the larger
+    M[1] /= size
+    masses = _MASSES @ M  # (2, 5 neighbours, n_cells)
     for part, mass in zip((grid.real, grid.imag), masses, strict=True):
         for neighbour in range(-2, 3):  # before the first cell is the end of the grid
             at = mass[neighbour + 2]
@@ -162,7 +182,13 @@ def _convolved(
     kernel *= math.sqrt(2 * math.pi) / (rho * step)
     below = n_places - half - 1  # negative frequencies
     found = np.fft.ifft(np.concatenate([F[: half + 1] * kernel, F[n - below :] * kernel[below:0:-1]]))
-    return np.stack([found.real, found.imag])
+    return np.stack([found.real, size * found.imag])
+
+
+def _size(M: np.ndarray) -> float:
+    """The power of two by which sums of responses exceed counts of samples."""
+    largest = float(max(M[1].max(), -M[1].min()) / M[0].max())
+    return 2.0 ** (math.frexp(largest)[1] - 1) if 0 < largest < math.inf else 1.0
 
 
 def _moments(x: np.ndarray, y: np.ndarray, low: float, mean: float, width: float, n_cells: int) -> np.ndarray:

@@ -18,6 +18,9 @@ from types import MappingProxyType
 from kav.arrays import Array, namespace
 from kav.errors import KavError
 
+_DIFFERENCES_OVERFLOW = 2.0**1022
+"""Size of x from which a difference, or the sum of two sizes, may be no float."""
+
 
 @dataclass(frozen=True)
 class Kernel:
@@ -97,8 +100,10 @@ class Kernel:
         xp = namespace(x_query, x)
         if x.shape[0] == 0 or x_query.shape[0] == 0:
             return x_query[:, None] + x[None, :]
-        largest = float(xp.max(xp.abs(x))) + float(xp.max(xp.abs(x_query)))
-        h = max(h, 1e-150 * largest)
+        largest = max(float(xp.max(xp.abs(x))), float(xp.max(xp.abs(x_query))))
+        if largest > _DIFFERENCES_OVERFLOW:
+            x_query, x, h, largest = x_query / 4, x / 4, h / 4, largest / 4
+        h = max(h, 2e-150 * largest)
         if self.log_K is None:
             return (x_query / h)[:, None] * (x / h)[None, :]
         return self.log_K((x_query[:, None] - x[None, :]) / h)
@@ -163,7 +168,7 @@ KERNELS: Mapping[str, Kernel] = MappingProxyType({row.name: row for row in _ROWS
 _ALIASES: Mapping[str, Kernel] = MappingProxyType({alias: row for row in _ROWS for alias in row.aliases})
 
 
-def kernel_named(name: str) -> Kernel:
+def kernel_named(name: object) -> Kernel:
     """Return the kernel of that name.
 
     Raises
@@ -171,7 +176,7 @@ def kernel_named(name: str) -> Kernel:
     KavError
         If there is none.
     """
-    found = KERNELS.get(name) or _ALIASES.get(name)
+    found = (KERNELS.get(name) or _ALIASES.get(name)) if isinstance(name, str) else None
     if found is None:
         raise KavError(f"kernel must be one of {', '.join(KERNELS)}, got {name!r}")
     return found

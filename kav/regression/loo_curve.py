@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -22,6 +22,9 @@ _FEW = 300
 """Samples up to which the Gaussian curve comes from the whole matrix."""
 _SAMPLES_PER_CELL_SEARCH = 2_500
 """Samples from which bandwidths finer than the moment cells are not searched."""
+
+_HUGE = 1e100
+"""Scale of the responses from which squares might be no floats."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,6 +86,12 @@ def loo_curve(
             task.report(at / n_h, "leave-one-out error")
 
     name = kernel_named(kernel).name
+    scale = prepared.ordered.scale
+    if scale > _HUGE:
+        x, y = prepared.points()
+        one = loo_curve(Prepared.of(x, y / scale), kernel, n_h=n_h, n_refine=n_refine, task=task)
+        with np.errstate(over="ignore"):  # inf where the error is no float
+            return replace(one, error=scale * (scale * one.error), best_error=scale * (scale * one.best_error))
     x, y = prepared.points()
     low, high = search_range(x, name)
     if prepared.n > _SAMPLES_PER_CELL_SEARCH:

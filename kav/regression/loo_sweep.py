@@ -60,7 +60,9 @@ def _on_one_grid(prepared: Prepared, h: np.ndarray, spectra: Spectra, error: np.
         n_at_once = max(1, _CELLS_AT_ONCE // spectra.cells.levels[level].shape[-1])
         for first in range(0, members.size, n_at_once):
             some = members[first : first + n_at_once]
-            error[some] = prepared.ordered.scale**2 * _left_out_mean(spectra, int(level), usable[some])
+            relative, scale = _left_out_mean(spectra, int(level), usable[some]), prepared.ordered.scale
+            with np.errstate(over="ignore"):  # inf where the error is no float
+                error[some] = scale * (scale * relative)
 
 
 def _left_out_mean(spectra: Spectra, level: int, h: np.ndarray) -> np.ndarray:

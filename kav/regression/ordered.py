@@ -11,6 +11,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+_MOST = float(np.finfo(np.float64).max)
+
 
 @dataclass(frozen=True, eq=False)
 class Ordered:
@@ -81,6 +83,10 @@ def put_in_order(x: np.ndarray, y: np.ndarray) -> Ordered:
     low = float(x[0])
     largest = float(max(y.max(), -y.min())) or 1.0
     mean = float(np.mean(y)) if largest < 1e290 else float(np.mean(y / largest)) * largest
+    if (
+        largest > _MOST / 4 and float(y.max()) / 2 - float(y.min()) / 2 > _MOST / 4
+    ):  # a difference from the mean may be no float
+        mean = 0.0
     centred = y - mean
     scale = float(max(centred.max(), -centred.min()))
     scale = scale if 0 < scale < np.inf else 1.0

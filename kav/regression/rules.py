@@ -61,6 +61,11 @@ def search_range(x: np.ndarray, kernel: str) -> tuple[float, float]:
 
     From well inside the typical distance between neighbours, where the fit repeats its samples, to twice the range of
     x, where it is their mean.
+
+    Raises
+    ------
+    KavError
+        If twice that range is no float.
     """
     values = np.sort(x[np.isfinite(x)])
     gaps = np.diff(values)
@@ -68,10 +73,15 @@ def search_range(x: np.ndarray, kernel: str) -> tuple[float, float]:
     if not gaps.size:
         unit = rule_of_thumb(values, kernel)
         return unit / 10, unit * 10
-    top = 2 * float(values[-1] - values[0])
+    with np.errstate(over="ignore"):
+        top = 2 * float(values[-1] - values[0])
     if kernel_named(kernel).log_K is None:  # the kernel depends on products of x, not on differences
         top = max(top, 4 * float(np.max(np.abs(values))))
-    return min(float(np.median(gaps)) / 4, top / 20), top
+    if not math.isfinite(top):
+        raise KavError(
+            f"x must span at most 8e307 for a bandwidth to be looked for, got {values[0]:g} to {values[-1]:g}"
+        )
+    return max(min(float(np.median(gaps)) / 4, top / 20), 1e-150 * top), top
 
 
 def bandwidth_limits(x: np.ndarray) -> tuple[float, float]:

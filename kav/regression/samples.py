@@ -16,6 +16,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from kav.errors import KavError
+from kav.regression.numbers import not_numbers, real
 from kav.regression.prepared import Prepared
 from kav.regression.ready import Ready
 
@@ -32,7 +33,7 @@ class Samples:
     Parameters
     ----------
     x, y : array, shape (n,)
-        Copied to read-only float64. Pairs with a number that is missing or infinite are set aside.
+        Copied to read-only float64. Pairs with a number that is missing, masked or infinite are set aside.
     name : str
         As it is shown.
     skipped : tuple of int
@@ -215,18 +216,22 @@ def _frozen(values: np.ndarray) -> np.ndarray:
 
 def _numbers(values: Any, name: str) -> np.ndarray:
     try:
-        array = np.array(values, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise KavError(f"{name} must hold numbers, got {type(values).__name__}") from error
+        array = np.array(real(values, name), dtype=np.float64)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise not_numbers(values, name, error) from error
     if array.ndim != 1:
         raise KavError(f"{name} must be one-dimensional, got shape {array.shape}")
     return array
 
 
 def _finite(x: float, y: float) -> tuple[float, float]:
+    try:
+        x, y = float(x), float(y)
+    except OverflowError as error:
+        raise KavError("a sample must have finite x and y, got a number beyond 1.8e308") from error
     if not (math.isfinite(x) and math.isfinite(y)):
         raise KavError(f"a sample must have finite x and y, got ({x:g}, {y:g})")
-    return float(x), float(y)
+    return x, y
 
 
 def sine(n: int = 48, seed: int = 4) -> Samples:

@@ -11,9 +11,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kav.errors import KavError
+from kav.regression.accounts import accounts
 from kav.regression.bandwidth import leave_one_out, loo_score, minimise_loo, select_bandwidth
 from kav.regression.fit import fit, smoother_matrix
 from kav.regression.kernels import KERNELS
+from kav.regression.loo_curve import loo_curve
+from kav.regression.prepared import Prepared
 from kav.regression.rules import bandwidth_limits, rule_of_thumb, typed_bandwidth
 from kav.regression.samples import sine
 
@@ -115,6 +118,48 @@ def test_selected_bandwidth_is_always_positive_and_finite(pairs, name):
     x, y = [float(a) for a, _ in pairs], [float(b) for _, b in pairs]
     h = select_bandwidth(x, y, name)
     assert 0 < h < math.inf
+
+
+@pytest.mark.parametrize("name", ["gaussian", "tricube"])
+@pytest.mark.parametrize("n", [40, 501])
+def test_the_size_of_the_responses_changes_no_bandwidth(n, name):
+    # Near 1e155 it was inf up to 500 samples and an OverflowError above, near 1e-200 every error was 0.
+    rng = np.random.default_rng(0)
+    x = rng.random(n)
+    y = np.sin(9 * x) + 0.1 * rng.normal(size=n)
+    h, expected = select_bandwidth(x, y, name), loo_score(x, y, [0.1, 0.2], name)
+    for size in (2.0**-700, 2.0**510, 2.0**1000):
+        assert select_bandwidth(x, size * y, name) == pytest.approx(h, rel=1e-6)
+    np.testing.assert_allclose(loo_score(x, 2.0**510 * y, [0.1, 0.2], name), 2.0**1020 * expected, rtol=1e-6)
+    with pytest.raises(KavError, match=r"^a squared error must be below 1.8e308, got that of responses near"):
+        loo_score(x, 2.0**520 * y, 0.1, name)
+
+
+def test_x_of_any_size_has_a_bandwidth_or_a_sentence():
+    # ValueError from an infinite range, ZeroDivisionError where a fourth of the smallest gap was 0.
+    rng = np.random.default_rng(0)
+    x, y = rng.uniform(-1, 1, 30), rng.normal(size=30)
+    h = select_bandwidth(x, y)
+    for size in (2.0**-900, 2.0**1020):
+        assert select_bandwidth(size * x, y) == pytest.approx(size * h, rel=1e-6)
+    assert select_bandwidth([0, 5e-324, 1e-323, 1e10], [1, 2, 3, 4]) > 0
+    with pytest.raises(KavError, match=r"^the best bandwidth must be between 5e-324 and 1.8e308, got more"):
+        select_bandwidth([1e308, -1e308, 0], [1, 2, 3])
+    with pytest.raises(KavError, match=r"^the best bandwidth must be between 5e-324 and 1.8e308, got less"):
+        select_bandwidth([0, 5e-324], [1, 2])
+
+
+@pytest.mark.parametrize("n", [40, 501])
+def test_the_error_curve_of_huge_responses_has_its_minimum_where_that_of_small_ones_has(n):
+    # OverflowError from the square of their scale.
+    rng = np.random.default_rng(0)
+    x = rng.random(n)
+    y = np.sin(9 * x) + 0.1 * rng.normal(size=n)
+    small, huge = (loo_curve(Prepared.of(x, size * y)) for size in (1.0, 2.0**520))
+    assert huge.best == pytest.approx(small.best, rel=1e-6)
+    assert accounts(Prepared.of(x, 2.0**520 * y), 0.1, "gaussian").loo == math.inf
+    with pytest.raises(KavError, match="x must span at most"):
+        loo_curve(Prepared.of([-1e308, 1e307], [1.0, 2.0]))
 
 
 def test_rule_of_thumb_with_quartile_range_zero_falls_back_on_the_standard_deviation():

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from kav.errors import KavError
 from kav.regression.fit import dosed_weights, fit, smoother_matrix, smoother_of
 from kav.regression.kernels import KERNELS
+from kav.regression.samples import Samples
 
 REFERENCE = Path(__file__).parents[2] / "data" / "regression" / "statsmodels.npz"
 NAMES = list(KERNELS)
@@ -126,6 +127,74 @@ def test_pairs_with_missing_or_infinite_numbers_are_set_aside(xp):
     S = smoother_matrix(xp.put(x), xp.put([2.0]), 1.0)
     assert S[0, 2] == S[0, 4] == 0
     assert S.sum() == pytest.approx(1)
+
+
+@pytest.mark.parametrize("n", [4, 900])
+def test_masked_pairs_are_missing(n):
+    # The mask was not looked at: a masked 1e6 was a response like any other.
+    x, y = np.linspace(0, 3, n), np.linspace(0, 3, n) ** 2
+    y[-1] = 1e6
+    masked = np.ma.masked_array(y, mask=np.arange(n) == n - 1)
+    q = np.linspace(0, 3, 100)
+    np.testing.assert_array_equal(fit(x, masked, q, 1.0), fit(x[:-1], y[:-1], q, 1.0))
+    np.testing.assert_array_equal(fit(np.ma.masked_array(x, masked.mask), y, q, 1.0), fit(x[:-1], y[:-1], q, 1.0))
+    assert np.isnan(fit(x, y, np.ma.masked_array([1, 2], mask=[0, 1]), 1.0)).tolist() == [False, True]
+    assert Samples(x, masked).skipped == (n - 1,)
+
+
+@pytest.mark.parametrize("numbers", [np.asarray([1 + 5j, 2]), np.ma.masked_array([1 + 5j, 2]), [1 + 5j, 2]])
+def test_complex_numbers_are_refused(numbers):
+    # Of an array the real part was taken, with a warning at most; a list was refused.
+    for args in ((numbers, [1, 2], [1.0]), ([1, 2], numbers, [1.0]), ([1, 2], [1, 2], numbers)):
+        with pytest.raises(KavError, match=r"must hold (real )?numbers, got"):
+            fit(*args, 1.0)
+    with pytest.raises(KavError, match=r"y must hold (real )?numbers, got"):
+        Samples([1, 2], numbers)
+    with pytest.raises(KavError, match="bandwidth h must"):
+        fit([1, 2], [1, 2], [1.0], numbers[0])
+
+
+def test_numbers_that_no_float_holds_and_kernels_without_a_name_are_sentences():
+    # OverflowError and TypeError came through.
+    large = 10**400
+    for args in (([large, 2], [1, 2], [1.0], 1.0), ([1, 2], [1, large], [1.0], 1.0), ([1, 2], [1, 2], [1.0], large)):
+        with pytest.raises(KavError, match=r"1\.8e308"):
+            fit(*args)
+    with pytest.raises(KavError, match=r"1\.8e308"):
+        Samples([1, large], [1, 2])
+    with pytest.raises(KavError, match=r"1\.8e308"):
+        Samples([1, 2], [1, 2]).moved(0, 1, large)
+    with pytest.raises(KavError, match="kernel must be one of"):
+        fit([1, 2], [1, 2], [1.0], 1.0, ["gaussian"])
+
+
+@pytest.mark.parametrize("name", ["gaussian", "laplace", "tricube", "exp-dot-product"])
+@pytest.mark.parametrize("n_query", [60, 200])
+@pytest.mark.parametrize("size", [1e305, 1e308])
+def test_responses_near_the_largest_float_are_averaged(size, n_query, name):
+    # Of 700 responses near 1e305 60 queries had a fit and 200 had none: the transform of their sums overflowed.
+    rng = np.random.default_rng(0)
+    x, y = rng.random(700), rng.uniform(-1, 1, 700)
+    q = np.linspace(-0.1, 1.1, n_query)
+    found = fit(x, size * y, q, 0.1, name)
+    np.testing.assert_allclose(found / size, fit(x, y, q, 0.1, name), rtol=0, atol=1e-8)
+
+
+@pytest.mark.parametrize("name", list(KERNELS))
+@pytest.mark.parametrize("n", [3, 700])
+def test_x_across_the_whole_range_of_floats_is_fitted(n, name):
+    # At 1e308 the size that bounds h overflowed, and every sample had the same weight: 2.5 instead of 3.
+    assert fit([-1e308, 0, 1e308], [1, 2, 3.0], [1e308], 1e300, "uniform") == 3
+    x = np.linspace(-1, 1, n)
+    y, q = np.cos(3 * x), np.linspace(-1, 1, 100)
+    found = fit(1.7e308 * x, y, 1.7e308 * q, 1.7e308 * 0.3, name)
+    np.testing.assert_allclose(found, fit(x, y, q, 0.3, name), atol=1e-8)
+
+
+@pytest.mark.parametrize("n", [10, 70_000])
+def test_one_number_asked_is_one_number_answered(n):
+    # Up to 65,536 pairs it was an array without axes, above a float64.
+    assert isinstance(fit(np.arange(n), np.ones(n), 3.0, 1.0), np.float64)
 
 
 @pytest.mark.parametrize("h", [-0.02, 0, math.nan, math.inf, "wide", None])

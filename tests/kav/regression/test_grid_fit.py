@@ -9,7 +9,7 @@ import pytest
 
 from kav.errors import KavError
 from kav.regression import grid_fit
-from kav.regression.fit import fit_every_pair, observe
+from kav.regression.fit import fit, fit_every_pair, observe
 from kav.regression.grid_fit import fit_on_grid, fit_once
 
 
@@ -24,6 +24,17 @@ def test_fit_on_a_grid_is_that_of_every_pair(make_set, data, n, h):
     np.testing.assert_allclose(places, np.linspace(x.min(), x.max(), 101))
     expected = fit_every_pair(observe(x, y, h, "gaussian"), places)
     assert np.max(np.abs(f - expected)) <= 1e-6 * max(1.0, np.max(np.abs(y - y.mean())))
+
+
+@pytest.mark.parametrize("size", [1e-300, 1e-30, 1e-12, 1e12, 1e30, 1e305, 1e308])
+def test_the_size_of_the_responses_does_not_matter(size):
+    # Counts and sums of responses are the two parts of one transform: of responses near 1e-12 or 1e12 the smaller part
+    # was left with half of its digits, of those near 1e-30 or 1e30 with none, and near 1e305 nothing was a number.
+    rng = np.random.default_rng(0)
+    x, y = np.sort(rng.random(700)), rng.uniform(-1, 1, 700)
+    q = np.linspace(-0.1, 1.1, 200)
+    np.testing.assert_allclose(fit_on_grid(x, size * y, 0.05)[1] / size, fit_on_grid(x, y, 0.05)[1], atol=1e-9)
+    np.testing.assert_allclose(fit(x, size * y, q, 0.05) / size, fit_once(x, y, q, 0.05), atol=1e-8)
 
 
 @pytest.mark.parametrize("n", [700, 22_000])
