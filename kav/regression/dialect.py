@@ -18,12 +18,16 @@ DELIMITERS = ("\t", ";", ",", "|", " ")
 """What may separate cells, in the order of trust; a blank stands for any run of blanks."""
 MISSING = frozenset({"", "na", "n/a", "nan", "null", "none", "-", "?", "."})
 """Cells that hold no number and are no text either; compared in lower case."""
+_BETWEEN_CELLS = re.compile(r"[^\S\u00a0\u2009\u202f]+")  # blanks that do not break are within a number
 _NAMES = {"\t": "tab", ";": "semicolon", ",": "comma", "|": "bar", " ": "blanks"}
 _SAMPLE = 200
+_BLANKS = " \u00a0\u2009\u202f"  # space, no-break space, thin space, narrow no-break space
+_GROUPED_BY_BLANKS = re.compile(rf"[+-]?\d{{1,3}}([{_BLANKS}])\d{{3}}(\1\d{{3}})*([.,]\d*)?([eE][+-]?\d+)?")
 _GROUPED = {
     ".": re.compile(r"[+-]?\d{1,3}(,\d{3})+\.\d*([eE][+-]?\d+)?"),
     ",": re.compile(r"[+-]?\d{1,3}(\.\d{3})+,\d*([eE][+-]?\d+)?"),
 }
+_WITHOUT_BLANKS = str.maketrans("", "", _BLANKS)
 
 
 @dataclass(frozen=True)
@@ -54,11 +58,14 @@ class Dialect:
 def number(cell: str, decimal: str = ".") -> float | None:
     """Return the number in a cell, NaN for a missing one, None for text.
 
-    Thousands may be grouped where that is beyond doubt: `1.234,5` with a decimal comma, `1,234.5` with a point.
+    Thousands may be grouped where that is beyond doubt: `1.234,5` with a decimal comma, `1,234.5` with a point, by one
+    kind of blank with either.
     """
-    text = cell.strip()
+    text = cell.strip().replace("\u2212", "-")
     if text.lower() in MISSING:
         return math.nan
+    if _GROUPED_BY_BLANKS.fullmatch(text):
+        text = text.translate(_WITHOUT_BLANKS)
     if decimal == ",":
         if "." in text and not _GROUPED[","].fullmatch(text):
             return None
@@ -69,7 +76,6 @@ def number(cell: str, decimal: str = ".") -> float | None:
         text = text.replace(",", "")
     if "_" in text:  # Python would read 1_000
         return None
-    text = text.replace("\u2212", "-")
     try:
         return float(text)
     except ValueError:
@@ -94,7 +100,7 @@ def rows(lines: Iterable[str], delimiter: str) -> Iterator[list[str]]:
 def _squeezed(lines: Iterable[str]) -> Iterator[str]:
     """Lines without blanks at their ends and with single blanks between cells."""
     for line in lines:
-        yield " ".join(line.split()) + "\n"
+        yield " ".join(_BETWEEN_CELLS.split(line.strip())) + "\n"
 
 
 def guess(text: str) -> Dialect:

@@ -11,6 +11,7 @@ import io
 import itertools
 import json
 import os
+import stat
 import tempfile
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -26,6 +27,8 @@ _FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")  # a spreadsheet would run a 
 
 def write_table(table: Mapping[str, Any], path: str) -> None:
     """Write `table` to `path` in the format its suffix names; an existing file is replaced only by a whole new one.
+
+    An existing file keeps its mode; a link stays, and the file it points to is written.
 
     Raises
     ------
@@ -92,15 +95,15 @@ def _cell(value: Any) -> Any:
 
 
 def _replace(path: str, content: bytes) -> None:
-    target = Path(path)
     try:
+        target = Path(os.path.realpath(path))
         handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
         try:
             with os.fdopen(handle, "wb") as file:
                 file.write(content)
                 file.flush()
                 os.fsync(file.fileno())
-            Path(temporary).chmod(0o644)
+            Path(temporary).chmod(stat.S_IMODE(target.stat().st_mode) if target.exists() else 0o644)
             Path(temporary).replace(target)
         except BaseException:
             Path(temporary).unlink(missing_ok=True)

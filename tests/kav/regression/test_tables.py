@@ -149,6 +149,24 @@ def test_pasted_cells_of_a_spreadsheet_and_a_single_column():
     assert pairs(read_text("sep=;\nx;y\n1;2")) == [(1, 2)]
 
 
+@pytest.mark.parametrize("blank", [" ", "\u00a0", "\u202f", "\u2009"])
+@pytest.mark.parametrize("delimiter", [";", "\t"])
+def test_thousands_grouped_by_blanks_are_numbers(delimiter, blank):
+    # "1 000,5" was text: the column was no axis, and the row number took its place as x.
+    cells = [["x", "y"], ["999,5", "1"], [f"1{blank}000,5", "2"], [f"12{blank}345{blank}678,25", f"-3{blank}000"]]
+    table = read_text("\n".join(delimiter.join(row) for row in cells))
+    assert table.dialect == Dialect(delimiter, ",", True)
+    assert table.suggested() == (0, 1)
+    assert pairs(table) == [(999.5, 1), (1000.5, 2), (12345678.25, -3000)]
+
+
+def test_blanks_that_do_not_break_are_within_a_number_where_blanks_separate_cells():
+    table = read_text("x  y\n1\u00a0000.5  2\n2\u202f000 3\n 3\u2009000 4\n")
+    assert table.dialect.delimiter == " "
+    assert pairs(table) == [(1000.5, 2), (2000, 3), (3000, 4)]
+    assert pairs(read_text("1 000 2\n1 001 3\n", Dialect(" ", ".", False)), 1, 2) == [(0, 2), (1, 3)]
+
+
 def test_quoted_cells_hold_anything():
     table = read_text('name,x,y\n"a, ""b""\nc",1,2\n"d",3,4')
     assert table.first_rows[0][0] == 'a, "b"\nc'
@@ -164,6 +182,10 @@ def test_quoted_cells_hold_anything():
         ("-1.5e-3", ".", -0.0015),
         ("\u22122.5", ".", -2.5),
         ("+7", ",", 7.0),
+        ("1 000,5", ",", 1000.5),
+        ("-12\u00a0345\u00a0678", ",", -12345678.0),
+        ("\u22121\u202f000.25", ".", -1000.25),
+        ("1\u2009000e3", ".", 1e6),
     ],
 )
 def test_a_cell_that_is_a_number(cell, decimal, expected):
@@ -171,7 +193,21 @@ def test_a_cell_that_is_a_number(cell, decimal, expected):
 
 
 @pytest.mark.parametrize(
-    ("cell", "decimal"), [("0,435", "."), ("1.5", ","), ("1,234", "."), ("1_000", "."), ("12 %", "."), ("0x10", ".")]
+    ("cell", "decimal"),
+    [
+        ("0,435", "."),
+        ("1.5", ","),
+        ("1,234", "."),
+        ("1_000", "."),
+        ("12 %", "."),
+        ("0x10", "."),
+        ("1 00", "."),
+        ("1234 567", "."),
+        ("1 000\u00a0000", "."),
+        ("1 2", "."),
+        ("1 000,5", "."),
+        ("1 000.5", ","),
+    ],
 )
 def test_a_cell_that_is_in_doubt_is_text_not_another_number(cell, decimal):
     assert number(cell, decimal) is None

@@ -2,6 +2,8 @@
 
 import csv
 import json
+import stat
+import sys
 
 import numpy as np
 import pytest
@@ -58,3 +60,20 @@ def test_a_failed_write_keeps_the_old_file_and_leaves_no_litter(tmp_path, monkey
 def test_an_unwritable_folder_is_a_sentence(tmp_path):
     with pytest.raises(KavError, match="cannot write"):
         write_table({"f": np.zeros(3)}, str(tmp_path / "missing" / "m.csv"))
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="modes and links are those of Unix")
+def test_an_existing_file_keeps_its_mode_and_a_link_stays_a_link(tmp_path):
+    # A private file became readable for all, and a link became a file beside what it had pointed to.
+    kept, link, dangling = tmp_path / "kept.json", tmp_path / "link.json", tmp_path / "dangling.json"
+    kept.write_text("old")
+    kept.chmod(0o600)
+    (tmp_path / "elsewhere").mkdir()
+    link.symlink_to("kept.json")
+    dangling.symlink_to("elsewhere/new.json")
+    for path in (link, dangling):
+        write_table({"f": np.zeros(1)}, str(path))
+        assert path.is_symlink()
+        assert json.loads(path.read_text()) == {"f": [0.0]}
+    assert stat.S_IMODE(kept.stat().st_mode) == 0o600
+    assert (tmp_path / "elsewhere" / "new.json").is_file()
