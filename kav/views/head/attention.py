@@ -94,7 +94,7 @@ def compute(spec: Spec, task: Task, last: Result | None = None) -> Result:
         unit=shown.unit,
         thumbs_of=trace,
         tiled=tiled,
-        scaling=scaling(trace.model.config, focus.layer).strip(),
+        scaling=scaling(trace, focus.layer, focus.head).strip(),
         d_head=trace.model.config.d_head,
     )
 

@@ -13,16 +13,16 @@ import numpy as np
 
 from kav import smoother
 from kav.arrays import like, to_host
-from kav.model.edits import ScaleHead, SetTemperature
+from kav.model.edits import ScaleHead
 from kav.model.head import curve as head_curve
 from kav.model.head import query_direction
 from kav.model.trace import Trace
 from kav.task import Task
 from kav.views.fit import Observations, Result, Row, Spec
-from kav.views.head.messages import messages, scaling, score_title
+from kav.views.head.messages import messages, scaling, score_title, sharpness
 from kav.views.predictions import token_labels, vocabulary_label
 from kav.views.scene import Focus, HeadScene, as_head, moved_query, resolve, towards_of
-from kav.views.words import Label, Piece, Reading, fixed, share, signed, token_pieces, was
+from kav.views.words import Label, Piece, Reading, fixed, number, share, signed, token_pieces, was
 
 QUERY_RANGE = (-0.25, 1.25)
 N_CURVE = 181
@@ -65,6 +65,8 @@ def compute(spec: Spec, task: Task, last: Result | None = None) -> Result:
 def _result(scene: HeadScene, focus: Focus, now: Picture, *, before: Picture | None) -> Result:
     labels = token_labels(scene.trace)
     target = _target_pieces(scene, focus)
+    place = (focus.layer, focus.head)
+    beta = sharpness(scene.trace, *place)
     moved, towards = moved_query(scene.trace, focus), towards_of(scene, focus)
     query_at = 0.0 if moved is None else moved.t
     query_range = (min(QUERY_RANGE[0], query_at - 0.1), max(QUERY_RANGE[1], query_at + 0.1))
@@ -86,15 +88,15 @@ def _result(scene: HeadScene, focus: Focus, now: Picture, *, before: Picture | N
         y_range=_range([seen.y[seen.visible] for seen in shown], margin=0.0),
         band=_band(shown[0]),
         band_holds=bool(now.weights.min() >= 0 and abs(now.weights.sum() - 1) < 1e-3),
-        x_title=f"score {score_title(scene.trace.model.config, focus.layer)} of the keys →",
+        x_title=f"score {score_title(scene.trace, *place)} of the keys →",
         y_title=(Piece("↑ message: logits of "), *target),
         f_text=f"f = {signed(now.f)} logits",
-        rows=_rows(now, labels, focus, towards=towards, query_at=query_at, target=target),
+        rows=_rows(now, labels, focus, towards=towards, query_at=query_at, target=target, beta=beta),
         before=None if before is None else shown[1],
         before_f=None if before is None else before.f,
         towards=towards,
-        beta=_beta(scene.trace, focus),
-        scaling=scaling(scene.trace.model.config, focus.layer).strip(),
+        beta=beta,
+        scaling=scaling(scene.trace, *place).strip(),
         d_head=scene.trace.model.config.d_head,
         d_model=scene.trace.model.config.d_model,
     )
@@ -119,15 +121,6 @@ def _edges(now: Picture) -> np.ndarray:
     """What the weights were scaled by after the softmax: 1 unless an edge is edited."""
     raw = smoother.weights(now.scores[None, :])[0, :]
     return np.where(raw > 1e-12, now.weights / np.where(raw > 1e-12, raw, 1.0), 1.0)
-
-
-def _beta(trace: Trace, focus: Focus) -> float:
-    """Inverse temperature of the head: the product of its edits."""
-    beta = 1.0
-    for edit in trace.edits_of(focus.layer):
-        if isinstance(edit, SetTemperature) and edit.head == focus.head:
-            beta *= edit.beta
-    return beta
 
 
 def _band(points: Observations) -> tuple[float, float]:
@@ -200,6 +193,7 @@ def _rows(
     towards: int | None,
     query_at: float,
     target: Reading,
+    beta: float,
 ) -> tuple[Row, ...]:
     """The correspondence table: query, observed key, response, weight, prediction (B5)."""
     key, seen = focus.key, now.scores[focus.key] > -np.inf
@@ -208,6 +202,7 @@ def _rows(
     nats = float(smoother.entropy(np.maximum(weights, 0.0))[0])
     way = str(labels[focus.query]) if towards is None else f"{labels[focus.query]} → {labels[towards]}"
     words = "".join(piece.text for piece in target)
+    sharp = "" if beta == 1 else f", β {number(beta)} in s"
     return (
         Row("query", "query", "query", f"t = {fixed(query_at)}", way, "query"),
         Row("curve", "curve", "f as it moves", "", "", "query"),
@@ -215,7 +210,7 @@ def _rows(
             "key", "key", "observed key", f"s = {fixed(now.scores[key])}" if seen else "masked", str(labels[key]), "key"
         ),
         Row("response", "response", "response", signed(now.responses[key]), f"its message to “{words}”"),
-        Row("weight", "weight", "weight", share(float(now.weights[key])), "exp(s) / Σ exp(s)"),
+        Row("weight", "weight", "weight", share(float(now.weights[key])), f"exp(s) / Σ exp(s){sharp}"),
         Row("prediction", "direct", "prediction f", signed(now.f), "Σ weight × response", "direct"),
         Row("effective", "", "effective keys", fixed(n_effective), f"entropy {fixed(nats)} nats"),
     )

@@ -11,17 +11,18 @@ Elhage et al. 2021, "A Mathematical Framework for Transformer Circuits" (the pat
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
 
 from kav.arrays import namespace, to_host
 from kav.effects.readout import Readout
-from kav.model.config import Config
-from kav.model.edits import ScaleHead
+from kav.model.edits import ScaleHead, SetTemperature
 from kav.model.head import attention_output
 from kav.model.layers import centre, norm_scale
 from kav.model.trace import ROWS, Trace
+from kav.views.words import number
 
 
 @dataclass(frozen=True)
@@ -141,12 +142,20 @@ def message_norms(trace: Trace, layer: int, head: int, *, queries: slice) -> tup
     return np.sqrt(np.maximum(to_host(square).astype(np.float64), 0.0)), scale
 
 
-def score_title(config: Config, layer: int) -> str:
+def score_title(trace: Trace, layer: int, head: int) -> str:
     """Return the words for a score: ``q·k/√d_head``, or the layer's own scale."""
-    return f"q·k{scaling(config, layer)}".replace(" / ", "/")
+    return f"q·k{scaling(trace, layer, head)}".replace(" / ", "/")
 
 
-def scaling(config: Config, layer: int) -> str:
-    """Return what q·k goes through to become a score: " / √d_head", or the layer's own scale, and the soft cap."""
+def scaling(trace: Trace, layer: int, head: int) -> str:
+    """Return what q·k goes through to become a score: " / √d_head" or the layer's own scale, soft cap, sharpness β."""
+    config, beta = trace.model.config, sharpness(trace, layer, head)
     scale = f" × {config.score_scale(layer):.3g}" if config.scales else " / √d_head"
-    return f"{scale}, capped at ±{config.score_cap:.3g}" if config.score_cap else scale
+    cap = f", capped at ±{config.score_cap:.3g}," if config.score_cap else ""
+    return f"{scale}{cap} × β ({number(beta)})" if beta != 1 else f"{scale}{cap}".rstrip(",")
+
+
+def sharpness(trace: Trace, layer: int, head: int) -> float:
+    """Return β, the head's inverse temperature: the product of its edits, 1 without any."""
+    edits = trace.edits_of(layer)
+    return math.prod(edit.beta for edit in edits if isinstance(edit, SetTemperature) and edit.head == head)

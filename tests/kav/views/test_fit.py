@@ -8,7 +8,7 @@ import pytest
 import kav
 from kav.model.edits import MaskKeys, MoveQuery, ScaleEdge, ScaleHead, SetScore, SetTemperature
 from kav.task import Task
-from kav.views import fit
+from kav.views import attention, fit
 from kav.views.scene import resolve
 from kav.views.words import fixed, plain, share, signed
 
@@ -94,6 +94,17 @@ def test_temperature_multiplies_scores_and_is_shown(scene):
     seen = plain_.points.visible
     np.testing.assert_allclose(sharp.points.x[seen], 2 * plain_.points.x[seen], rtol=1e-5)
     assert (plain_.beta, sharp.beta) == (1.0, 2.0)
+
+
+def test_sharpness_stands_wherever_scores_do(scene):
+    """A person set β to 0.2: the card went on saying s = q·k/√d_head beside numbers five times smaller than that."""
+    plain_, sharp = scene(), scene(SetTemperature(1, 0, 0.5), SetTemperature(1, 0, 0.4), SetTemperature(1, 1, 3.0))
+    for view in (fit, attention):
+        said = [plain(row.formula) for row in view.formula(view.compute(view.Spec(sharp), Task()))]
+        assert any("/ √d_head × β (0.20)" in line for line in said)
+        assert not any("β" in plain(row.formula) for row in view.formula(view.compute(view.Spec(plain_), Task())))
+    assert _compute(sharp).x_title == "score q·k/√d_head × β (0.20) of the keys →"
+    assert [row.note for row in _compute(sharp).rows if row.key == "weight"] == [f"{_SOFTMAX}, β 0.20 in s"]
 
 
 def test_temperature_zero_is_the_mean_of_the_visible_messages(scene):
