@@ -65,6 +65,7 @@ class Result:
     d_head: int = 0  # head scene: sizes for the formula card
     d_model: int = 0
     tokens: tuple[int, ...] = ()  # ids of the rows and columns in token space
+    n_distinct: int = 0  # distinct tokens there are for a table, which holds the first of many
     note: str = ""  # what the matrix leaves out, in one sentence
     source: object = None  # what the numbers were computed from: equal -> the result is reused
 

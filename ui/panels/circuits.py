@@ -27,6 +27,12 @@ from ..widgets.value_field import ValueField
 CIRCUITS = (("ov", "OV"), ("qk", "QK"))
 SPACES = (("tokens", "prompt tokens"), ("d_model", "d_model"))
 ROLES = {"ov": ("key", "target"), "qk": ("query", "key")}
+UNITS = {
+    "promotes": "logits of a full weight before the final norm divides them, by embeddings alone; "
+    "not what the head adds on this prompt",
+    "score": "scores by embeddings alone; not those of this prompt",
+    "matrix": "entries of the matrix",
+}
 NARROW, WIDE = 164, 284  # of the spectrum: one over the other, beside each other
 
 
@@ -126,8 +132,15 @@ class CircuitsPanel(Panel):
             )
         titles = (result.spectrum_title, result.eigen_title)
         self.spectrum.set_values(result.singular_values, result.eigenvalues, titles=titles, caption=result.eigen_note)
-        self.bar.set_range(level_text(-result.level, True), level_text(result.level, True), diverging=True)
+        low, high = (level_text(value, True) for value in (-result.level, result.level))
+        self.bar.set_range(low, high, diverging=True, note=UNITS[_unit(result)])
         self._show_offset()
+        self._show_titles()
+
+    def subtitle(self) -> str:
+        result = self.result
+        cut = result is not None and result.kind == self.session.kind and len(result.tokens) < result.n_distinct
+        return super().subtitle() + (f", {len(result.tokens)} of {result.n_distinct:,} tokens" if cut else "")
 
     def on_compact(self, compact: bool) -> None:
         self.spectrum.setFixedWidth(WIDE if compact else NARROW)
@@ -213,8 +226,16 @@ def cell_rows(result: circuits.Result, row: int, column: int) -> tuple[tuple[str
     for labels, index in ((result.row_labels, row), (result.column_labels, column)):
         label = labels[index] if labels else None
         names.append(f"coordinate {index}" if label is None else f"{label}  {label.exact}".rstrip())
-    what = "score" if result.circuit == "qk" else "logits" if result.space == "tokens" else "weight"
-    return ((roles[0], names[0], ""), (roles[1], names[1], ""), ("", what, signed(float(result.values[row, column]))))
+    unit, value = _unit(result), signed(float(result.values[row, column]))
+    what = {"promotes": "by embeddings, before the norm", "score": "score by embeddings", "matrix": "entry"}[unit]
+    return ((roles[0], names[0], ""), (roles[1], names[1], ""), ("", what, value))
+
+
+def _unit(result: circuits.Result) -> str:
+    """What the numbers are, a key of `UNITS`."""
+    if result.space != "tokens":
+        return "matrix"
+    return "score" if result.circuit == "qk" else "promotes"
 
 
 def _title(text: str, role: str) -> Piece:

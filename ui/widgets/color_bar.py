@@ -35,20 +35,20 @@ class ColorBar(QWidget):
         super().__init__(parent)
         self.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Fixed)
         self.setAccessibleName("colour scale")
-        self._low, self._high, self._diverging = "0", "1", False
+        self._low, self._high, self._diverging, self._note = "0", "1", False, ""
 
     @property
     def texts(self) -> tuple[str, str]:
         """What stands at both ends."""
         return self._low, self._high
 
-    def set_range(self, low: str, high: str, *, diverging: bool = False) -> None:
-        """Show the texts at both ends and the colours of weights or of signed values."""
-        if (low, high, diverging) == (self._low, self._high, self._diverging):
+    def set_range(self, low: str, high: str, *, diverging: bool = False, note: str = "") -> None:
+        """Show the texts at both ends and the colours of weights or of signed values; the tooltip ends in `note`."""
+        if (low, high, diverging, note) == (self._low, self._high, self._diverging, self._note):
             return
-        self._low, self._high, self._diverging = low, high, diverging
+        self._low, self._high, self._diverging, self._note = low, high, diverging, note
         self.setAccessibleDescription(f"{low} to {high}")
-        self.setToolTip(f"colours from {low} to {high}")
+        self.setToolTip(f"colours from {low} to {high}" + (f": {note}" if note else ""))
         self.updateGeometry()
         self.update()
 

@@ -94,7 +94,8 @@ class MatrixData:
 class Grid:
     """The cells: pitch in pixels, the corner of the first, and how names are written.
 
-    names : "all" (columns slanted), "rows" (columns are numbers), "few" (numbers only), "axes".
+    names : "all" (columns slanted), "rows" (columns are numbers), "few" (numbers only), "axes". Names that have no
+        position, those of a vocabulary, get no number: it would be taken for one.
     """
 
     x: float
@@ -130,6 +131,11 @@ class Grid:
             return None
         row, column = int((point.y() - self.y) // self.pitch), int((point.x() - self.x) // self.pitch)
         return min(row, self.n_rows - 1), min(column, self.n_columns - 1)
+
+
+def unplaced(labels: Sequence[Label]) -> bool:
+    """Whether names are those of vocabulary entries, which have no position."""
+    return bool(labels) and labels[0].position is None
 
 
 def layout(data: MatrixData, size: QSizeF) -> Grid:
@@ -185,8 +191,7 @@ def _slanted_margins(data: MatrixData) -> _Margins:
 
 
 def _numbered_margins(data: MatrixData) -> _Margins:
-    left = _left(data, 10) + (0 if data.row_labels[0].position is not None else 14)
-    return _Margins(left, 36, EDGE, 10)
+    return _Margins(_left(data, 10), 36, EDGE, 10)
 
 
 def _few_margins(data: MatrixData, size: QSizeF) -> _Margins:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 from PySide6.QtCore import QPointF, QRectF, Qt
 from PySide6.QtGui import QColor, QImage, QPainter, QPen
@@ -12,7 +10,7 @@ from kav.views.words import Label, Piece
 
 from ..marks import paint_mark
 from ..theme import current
-from .matrix_layout import EDGE, LONGEST, MARK, SLANT, Grid, MatrixData
+from .matrix_layout import EDGE, LONGEST, MARK, SLANT, Grid, MatrixData, unplaced
 from .painted import elided, text_width, write
 from .shading import draw_pixels
 from .ticks import nice_ticks, tick_text
@@ -105,8 +103,6 @@ def _paint_row_name(painter: QPainter, data: MatrixData, grid: Grid, row: int) -
     chosen, right, y = row == data.row, grid.x - 7, grid.cell(row, 0).center().y()
     if data.row_labels:
         label = data.row_labels[row]
-        if grid.names != "all" and label.position is None:  # columns are numbers: say which name has which
-            label = replace(label, position=row + data.first[0])
         room = min(LONGEST, right - MARK - 2) if grid.names == "few" else LONGEST
         width = min(room, label_width(label, grid.px, chosen))
         at = QPointF(right - width, y + 0.36 * grid.px)
@@ -121,11 +117,15 @@ def _paint_row_name(painter: QPainter, data: MatrixData, grid: Grid, row: int) -
 
 
 def _paint_row_numbers(painter: QPainter, data: MatrixData, grid: Grid, named: set[int | None]) -> None:
+    """Number the rows between those that are named; names without a position stand there themselves."""
     if grid.names != "few":
         return
     stride, first = _stride(grid, 14), data.first[0]
     for row in range(-first % stride, grid.n_rows, stride):
         if any(abs(row - other) * grid.pitch < 13 for other in named if other is not None):
+            continue
+        if unplaced(data.row_labels):
+            _paint_row_name(painter, data, grid, row)
             continue
         y = grid.cell(row, 0).center().y()
         write(painter, QRectF(0, y - 8, grid.x - 7, 16), str(row + first), px=10, color="muted", side="right")
@@ -158,7 +158,8 @@ def _paint_column_numbers(painter: QPainter, data: MatrixData, grid: Grid, hover
     taken: list[tuple[float, float]] = []
     stride = _stride(grid, 20)
     first = [data.column, hovered[1] if hovered else None]
-    for column in [*first, *range(-data.first[1] % stride, grid.n_columns, stride)]:
+    spread = range(-data.first[1] % stride, grid.n_columns, stride)
+    for column in [] if unplaced(labels) else [*first, *spread]:
         if column is None:
             continue
         chosen, x = column == data.column, grid.cell(0, column).center().x()

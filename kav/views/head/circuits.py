@@ -24,18 +24,38 @@ MOST_TOKENS = 24
 
 COPIES, COPIES_IN_PART = 0.5, 0.2
 """Copying scores from which a head is said to copy; independent matrices score near 0."""
+BY_SCORE = (
+    (COPIES, "promotes what it reads", "seems to promote what it reads"),
+    (COPIES_IN_PART, "promotes some of what it reads", "seems to promote some of what it reads"),
+    (-COPIES_IN_PART, "does not copy what it reads", "shows no sign of copying"),
+    (-COPIES, "suppresses some of what it reads", "seems to suppress some of what it reads"),
+    (-np.inf, "suppresses what it reads", "seems to suppress what it reads"),
+)
+"""From the least copying score on: what OV does, and what it seems to do where it reads more than embeddings."""
 
 
 def compute(spec: Spec, task: Task, last: Result | None = None) -> Result:
     """Return one circuit of the selected head; the last result itself if nothing it depends on has changed."""
     scene = as_head(spec.scene)
     focus = resolve(scene)
-    ids = table_tokens(scene, focus)
+    ids, n_distinct = table_tokens(scene, focus), len(_distinct(scene, focus))
     model = scene.base.model
     offset = spec.offset if spec.circuit == "qk" and model.config.position == "rotary" else 0
     query_token = scene.base.tokens.ids[focus.query]
     row, column = _framed(scene, focus, ids, circuit=spec.circuit)
-    source = (model, focus.layer, focus.head, spec.circuit, spec.space, offset, ids, row, column, query_token)
+    source = (
+        model,
+        focus.layer,
+        focus.head,
+        spec.circuit,
+        spec.space,
+        offset,
+        ids,
+        row,
+        column,
+        query_token,
+        n_distinct,
+    )
     if last is not None and last.kind == "head" and last.source == source:
         return last
     place = (focus.layer, focus.head)
@@ -50,7 +70,7 @@ def compute(spec: Spec, task: Task, last: Result | None = None) -> Result:
     titles = _titles(spec)
     return Result(
         kind="head",
-        reading=_reading(spec, labels, values, row=row, copying=copying, circuit=circuit),
+        reading=_reading(spec, labels, values, row=row, copying=copying, circuit=circuit, layer=focus.layer),
         circuit=spec.circuit,
         space=spec.space,
         row_labels=labels if by_tokens else (),
@@ -66,6 +86,7 @@ def compute(spec: Spec, task: Task, last: Result | None = None) -> Result:
         d_model=model.config.d_model,
         source=source,
         tokens=ids if by_tokens else (),
+        n_distinct=n_distinct if by_tokens else 0,
         note=_note(model, spec.circuit),
         **spectral,
     )
@@ -98,13 +119,20 @@ def _spectral(kind: str, circuit: Factored, copying: np.ndarray | None) -> dict[
 
 def table_tokens(scene: HeadScene, focus: Focus) -> tuple[int, ...]:
     """Return the ids of the tables: distinct tokens of the prompt in order; query, key and target are never cut off."""
-    tokens = scene.base.tokens.ids
-    extra = (focus.target,) if scene.base.model.config.has_logits else ()
-    needed = dict.fromkeys((tokens[focus.query], tokens[focus.key], *extra))
-    distinct = list(dict.fromkeys((*tokens, *extra)))
+    tokens, distinct = scene.base.tokens.ids, _distinct(scene, focus)
+    needed = dict.fromkeys((tokens[focus.query], tokens[focus.key], *_target(scene, focus)))
     free = MOST_TOKENS - len(needed)
     kept = set([token for token in distinct if token not in needed][:free]) | set(needed)
     return tuple(token for token in distinct if token in kept)
+
+
+def _distinct(scene: HeadScene, focus: Focus) -> tuple[int, ...]:
+    """Every token of the prompt once, in order, then the target."""
+    return tuple(dict.fromkeys((*scene.base.tokens.ids, *_target(scene, focus))))
+
+
+def _target(scene: HeadScene, focus: Focus) -> tuple[int, ...]:
+    return (focus.target,) if scene.base.model.config.has_logits else ()
 
 
 def _framed(scene: HeadScene, focus: Focus, ids: tuple[int, ...], *, circuit: str) -> tuple[int, int]:
@@ -143,9 +171,10 @@ def _reading(
     row: int,
     copying: np.ndarray | None,
     circuit: Factored,
+    layer: int,
 ) -> Reading:
     if copying is not None:
-        return _copying_reading(float(positive_share(copying)))
+        return _copying_reading(float(positive_share(copying)), layer)
     if spec.circuit == "ov":
         return (Piece("OV moves what the head reads; what that promotes is not read from the stream by W_U alone"),)
     if spec.space != "tokens":
@@ -166,16 +195,8 @@ def _reading(
     )
 
 
-def _copying_reading(score: float) -> Reading:
-    if score >= COPIES:
-        words = "OV copies: what it reads it promotes"
-    elif score >= COPIES_IN_PART:
-        words = "OV copies in part: some of what it reads it promotes"
-    elif score > -COPIES_IN_PART:
-        words = "OV does not copy: what it reads and what it promotes are different tokens"
-    elif score > -COPIES:
-        words = "OV suppresses in part: some of what it reads it makes less likely"
-    else:
-        words = "OV suppresses: what it reads it makes less likely"
+def _copying_reading(score: float, layer: int) -> Reading:
+    """The score and what it says; beyond layer 0 a head reads what other layers wrote, so that it only seems so."""
+    words = next(found[1 if layer == 0 else 2] for found in BY_SCORE if score >= found[0])
     text = f"+{fixed(score)}" if score > 0 else fixed(score)
-    return Piece(f"{words}. Copying score "), Piece(text, strong=True)
+    return Piece("Copying score "), Piece(text, strong=True), Piece(f": by embeddings alone, OV {words}")

@@ -81,21 +81,34 @@ def test_long_prompts_are_cut_but_never_query_key_or_target(any_scene):
 
 
 @pytest.mark.parametrize(
-    ("score", "words"),
+    ("score", "layer", "words"),
     [
-        (1.0, "OV copies: what it reads it promotes. Copying score +1.00"),
-        (0.3, "OV copies in part: some of what it reads it promotes. Copying score +0.30"),
-        (-0.1, "OV does not copy: what it reads and what it promotes are different tokens. Copying score −0.10"),
-        (-0.3, "OV suppresses in part: some of what it reads it makes less likely. Copying score −0.30"),
-        (-0.9, "OV suppresses: what it reads it makes less likely. Copying score −0.90"),
+        (1.0, 0, "+1.00: by embeddings alone, OV promotes what it reads"),
+        (1.0, 3, "+1.00: by embeddings alone, OV seems to promote what it reads"),
+        (0.3, 0, "+0.30: by embeddings alone, OV promotes some of what it reads"),
+        (-0.1, 0, "−0.10: by embeddings alone, OV does not copy what it reads"),
+        (-0.1, 3, "−0.10: by embeddings alone, OV shows no sign of copying"),
+        (-0.3, 0, "−0.30: by embeddings alone, OV suppresses some of what it reads"),
+        (-0.9, 3, "−0.90: by embeddings alone, OV seems to suppress what it reads"),
     ],
 )
-def test_reading_line_calls_copying_what_it_is(score, words):
-    assert plain(_copying_reading(score)) == words
+def test_reading_line_gives_the_score_first_and_a_verdict_no_stronger_than_it_carries(score, layer, words):
+    """Of head 17.5 of a real model it said "OV does not copy …" and was cut before the number."""
+    assert plain(_copying_reading(score, layer)) == f"Copying score {words}"
 
 
 def test_induction_heads_of_the_bundled_model_copy(scene):
-    assert plain(_compute(scene()).reading).startswith("OV copies: what it reads it promotes. Copying score +1.0")
+    said = plain(_compute(scene()).reading)
+    assert said.startswith("Copying score +1.0")
+    assert said.endswith("seems to promote what it reads")
+
+
+def test_a_longer_prompt_behind_the_cut_counts_its_tokens(any_scene):
+    made, longer = (any_scene(ids=tuple(range(n)), query=20, key=3, target=30) for n in (25, 29))
+    one = _compute(made)
+    assert (len(one.tokens), one.n_distinct) == (MOST_TOKENS, 26)
+    assert _compute(longer, one).n_distinct == 30
+    assert _compute(made, space="d_model").n_distinct == 0
 
 
 def test_reading_line_of_qk_names_the_best_key(scene):

@@ -4,7 +4,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 
 from kav.model.edits import ScaleHead
-from ui.panels.circuits import CircuitsPanel
+from ui.panels.circuits import CircuitsPanel, cell_rows
 
 
 @pytest.fixture
@@ -33,6 +33,22 @@ def test_the_table_is_centred_at_zero_and_fills_the_scale(panel):
     assert np.abs(data.shade).max() == pytest.approx(1.0)
     np.testing.assert_allclose(data.shade * panel.result.level, panel.result.values)
     assert (data.row_role, data.column_role) == ("key", "target")
+
+
+def test_a_table_that_holds_some_of_the_tokens_says_so(panel, session, qtbot):
+    assert panel.subtitle() == "Circuits"
+    session.set_prompt(" ".join(f"{chr(97 + i % 26)}{chr(98 + i % 19)}" for i in range(60)))
+    qtbot.waitUntil(lambda: panel.result.n_distinct > 24)
+    assert panel.subtitle() == f"Circuits, 24 of {panel.result.n_distinct} tokens"
+
+
+def test_no_number_of_the_tables_reads_as_one_of_this_prompt(panel, qtbot):
+    """`+22.3 logits` under the pointer was taken for what the head adds here: it is embeddings through W_OV and W_U."""
+    assert cell_rows(panel.result, 3, 5)[-1][1] == "by embeddings, before the norm"
+    assert "not what the head adds on this prompt" in panel.bar.toolTip()
+    press(qtbot, panel.circuit)
+    assert cell_rows(panel.result, 3, 5)[-1][1] == "score by embeddings"
+    assert "not those of this prompt" in panel.bar.toolTip()
 
 
 def test_a_click_in_the_ov_table_selects_key_and_target(panel, session, qtbot):

@@ -6,6 +6,7 @@ from PySide6.QtTest import QTest
 
 from kav.views.words import Label
 from ui import theme
+from ui.widgets import matrix_paint
 from ui.widgets.matrix import MatrixView
 from ui.widgets.matrix_layout import CROWDED, LARGEST, MatrixData, layout
 
@@ -129,6 +130,26 @@ def test_the_crowded_rule_turns_column_names_into_numbers(qapp):
     assert roomy.pitch >= CROWDED
     assert (crowded.names, crowded.px) == ("rows", 10)
     assert many.names == "few"
+
+
+@pytest.mark.parametrize("size", [(415, 340), (415, 230)])
+def test_names_without_a_position_get_no_number(qtbot, monkeypatch, size):
+    """A table of the vocabulary counted its rows: `13 to` there was read as the prompt's `13`, which was another."""
+    texts, labels = [], []
+    monkeypatch.setattr(matrix_paint, "write", lambda _, rect, text, **style: texts.append(text))
+    paint = matrix_paint.paint_label
+    monkeypatch.setattr(matrix_paint, "paint_label", lambda *at, **style: labels.append(at[2]) or paint(*at, **style))
+    view = MatrixView()
+    qtbot.addWidget(view)
+    view.resize(*size)
+    names = tuple(Label(f"word{i}") for i in range(24))
+    view.set_data(MatrixData(np.eye(24), row_labels=names, column_labels=names, row=5, column=9))
+    view.grab()
+    assert view.grid().names in ("rows", "few")
+    assert [text for text in texts if text.isdigit()] == []
+    assert {str(label) for label in labels} >= {"word5", "word9"}
+    assert all(label.position is None for label in labels)
+    assert len(labels) > 8  # every row, or as many as there is room for
 
 
 def test_names_get_larger_again_when_the_matrix_grows(qapp):
