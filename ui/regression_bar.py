@@ -79,7 +79,7 @@ class RegressionBar(QObject):
         self.kernel.set_options([(name, kernel.title) for name, kernel in KERNELS.items()])
         self.kernel.set_value(KERNELS[document.kernel].title, document.kernel)
         self.bandwidth.set_value(f"h = {number(document.h)}")
-        self.x_query.set_value(f"x = {number(result.x_query)}")
+        self.x_query.set_value(result.query_text)
         self.sample.set_value(result.labels[result.key], result.labels[result.key].position)
 
     def _update_sets(self) -> None:

@@ -14,7 +14,7 @@ from kav.views.formulas import FormulaRow, shape
 from kav.views.recover import on_any_device
 from kav.views.scene import RegressionScene, Scene, as_head, resolve
 from kav.views.scripts import head_setup, regression_setup
-from kav.views.words import Label, Piece, Reading, number, share, signed
+from kav.views.words import Label, Piece, Reading, number, share
 
 MOST_WRITTEN = 1024
 """Tokens up to which "Copy as Python" takes the whole matrix."""
@@ -233,7 +233,7 @@ def formula(result: Result) -> tuple[FormulaRow, ...]:
         FormulaRow((Piece("pattern", strong=True), Piece(" = exp(scores) / Σ exp(scores)   rows sum to 1"))),
         FormulaRow(
             (Piece("score of ", mark="key"), Piece(str(result.key_labels[result.key]), strong=True)),
-            value=signed(cell.score) if np.isfinite(cell.score) else "masked",
+            value=number(cell.score) if np.isfinite(cell.score) else "masked",
             rule_above=True,
         ),
         FormulaRow((Piece("its weight"),), value=share(cell.weight)),

@@ -48,6 +48,12 @@ class Part:
     index: int | None = None  # source position or sample index
     before: float | None = None
     count: int = 1  # how many samples a part of kind "rest" stands for
+    decimals: int = 0  # that its number has at least
+
+    @property
+    def text(self) -> str:
+        """The value as it is written: `+4.14`."""
+        return signed(self.value, self.decimals)
 
 
 @dataclass(frozen=True)
@@ -68,6 +74,7 @@ class Result:
     predictions: tuple[Prediction, ...] = ()
     lens: np.ndarray | None = None  # (n_layers + 1,) target log-probability read from each layer's stream
     known: tuple[object, ...] = ()  # head scene: the sums of the runs, which the next result may ask for again
+    decimals: int = 0  # that numbers have at least
     total_name: str = "logit"  # "logit difference" with a foil, "fit" in the regression scene
 
 
@@ -108,6 +115,7 @@ def _rest(parts: list[Part]) -> Part:
         0.0,
         before=math.fsum(befores) if len(befores) == len(parts) else None,
         count=sum(part.count for part in parts),
+        decimals=parts[0].decimals,
     )
 
 
@@ -125,7 +133,8 @@ def _with_starts(rows: list[Part], inner: list[Part]) -> list[Part]:
 
 
 def _total(result: Result) -> Part:
-    return Part("total", result.total_name, result.total, 0.0, label=result.target, before=result.total_before)
+    name, before = result.total_name, result.total_before
+    return Part("total", name, result.total, 0.0, label=result.target, before=before, decimals=result.decimals)
 
 
 def compute(spec: Spec, task: Task, last: Result | None = None) -> Result:
@@ -188,7 +197,7 @@ def formula(result: Result) -> tuple[FormulaRow, ...]:
     """Return the rows of the formula card, with the numbers of the selected part."""
     if result.kind != "head":
         return (
-            FormulaRow((Piece("f", "direct", strong=True), Piece(" = Σ wᵢ yᵢ")), value=signed(result.total)),
+            FormulaRow((Piece("f", "direct", strong=True), Piece(" = Σ wᵢ yᵢ")), value=_total(result).text),
             FormulaRow((Piece("each sample's share is its weight times its response", "muted"),)),
         )
     chosen = [part for part in result.parts if part.selected]

@@ -16,7 +16,7 @@ from kav.views.formulas import FormulaRow, shape
 from kav.views.recover import on_any_device
 from kav.views.scene import RegressionScene, Scene, as_head, resolve
 from kav.views.scripts import head_setup, regression_setup
-from kav.views.words import Label, Mark, Piece, Reading, Role, fixed, number, share, signed, token_pieces
+from kav.views.words import Label, Mark, Piece, Reading, Role, number, share, signed, token_pieces
 
 
 @dataclass(frozen=True)
@@ -106,6 +106,7 @@ class Result:
     loo: LooCurve | None = None  # leave-one-out error over bandwidths, with the rules of thumb
     loo_of: object = None  # what `loo` belongs to: while it stays the same, `loo` is reused
     objective: Objective | None = None  # the parabola L_x(c) that f minimises
+    decimals: tuple[int, int] = (0, 0)  # regression scene: that x and y have at least
     dof: float = 0.0  # effective degrees of freedom, trace S
     sigma: float = 0.0  # residual standard deviation; NaN if nothing is left
 
@@ -199,7 +200,7 @@ def _head_card(result: Result, n: int) -> tuple[FormulaRow, ...]:
     key, points = result.selected, result.points
     product = float(points.weight[key] * points.y[key])
     others = int(points.visible.sum()) - int(points.visible[key])
-    numbers = f"   s {fixed(points.x[key])}   α {share(points.weight[key])}   y {signed(points.y[key])}"
+    numbers = f"   s {number(points.x[key])}   α {share(points.weight[key])}   y {signed(points.y[key])}"
     return (
         FormulaRow((Piece("αⱼ", strong=True), Piece(" = exp(sⱼ) / Σ exp(sⱼ)")), shape(n)),
         FormulaRow(
@@ -237,10 +238,10 @@ def _target(result: Result) -> Reading:
 
 
 def _regression_card(result: Result, n: int) -> tuple[FormulaRow, ...]:
-    at, points = result.selected, result.points
+    at, points, (x_decimals, y_decimals) = result.selected, result.points, result.decimals
     total = float(points.weight.sum())
     weight = float(points.weight[at]) / total if total else 0.0
-    numbers = f"   x {number(points.x[at])}   w {share(weight)}   y {signed(points.y[at])}"
+    numbers = f"   x {number(points.x[at], x_decimals)}   w {share(weight)}   y {signed(points.y[at], y_decimals)}"
     return (
         FormulaRow((Piece("wᵢ", strong=True), Piece(" = K(uᵢ) / Σ K(uᵢ)")), shape(n)),
         FormulaRow(
@@ -255,10 +256,10 @@ def _regression_card(result: Result, n: int) -> tuple[FormulaRow, ...]:
             shape(n),
             "" if result.h is None else f"h {number(result.h)}",
         ),
-        FormulaRow((Piece("f", "direct", strong=True), Piece(" = Σ wᵢ yᵢ")), value=signed(result.f)),
+        FormulaRow((Piece("f", "direct", strong=True), Piece(" = Σ wᵢ yᵢ")), value=signed(result.f, y_decimals)),
         FormulaRow(
             (Piece("at ", mark="key"), Piece(result.labels[at].shown, strong=True), Piece(numbers)),
-            value=signed(weight * float(points.y[at])),
+            value=signed(weight * float(points.y[at]), y_decimals),
             rule_above=True,
         ),
         FormulaRow((Piece(f"kernel {result.kernel}: K falls with |u|, and f is an average", "muted"),)),

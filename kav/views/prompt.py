@@ -48,6 +48,7 @@ class Result:
     x: np.ndarray | None = None  # regression scene: the samples
     x_range: tuple[float, float] = (0.0, 1.0)  # of the rug, as wide as the kernel fit
     x_query: float = 0.0
+    query_text: str = ""  # "x = 4.20"
     samples: np.ndarray | None = None  # which sample each entry is; None = entry i is sample i
     columns: Columns | None = None  # of many samples: all of them, pooled along x
     predicts: Reading = ()  # "Predicts f(4.20) = −0.70 ± 0.22"

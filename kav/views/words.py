@@ -17,6 +17,7 @@ Mark = Literal["", "query", "key", "target", "direct", "rerun", "response", "wei
 _GLYPHS = {"query": "▼", "key": "●", "target": "◆"}
 _SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 _UNDEFINED = "undefined"
+_APART = 3
 
 
 @dataclass(frozen=True)
@@ -107,11 +108,17 @@ def fixed(value: float, decimals: int = 2) -> str:
     return (text[1:] if float(text) == 0 and value <= 0 and text[0] == "-" else text).replace("-", "−")
 
 
-def number(value: float) -> str:
+def number(value: float, decimals: int = 0) -> str:
     """Return a number with three significant digits and a real minus sign.
 
     Powers of ten are written out below 0.001 and from 100,000 (`8·10⁻¹⁵`); between 0.1 and 1 a third digit that is
     zero is left out (`0.28`); NaN is "undefined".
+
+    Parameters
+    ----------
+    value : float
+    decimals : int
+        How many there are at least, where numbers that differ by little lie far from 0: `1003.25`.
     """
     size = abs(value)
     if math.isnan(value) or math.isinf(value):
@@ -120,9 +127,11 @@ def number(value: float) -> str:
         return "0"
     if size < 0.001 or size >= 99_950:
         return _power(value)
-    decimals = _decimals(size)
-    text = fixed(value, decimals)
-    return text[:-1] if decimals > 2 and text.endswith("0") else text
+    needed = _decimals(size)
+    if decimals > needed:
+        return fixed(value, decimals)
+    text = fixed(value, needed)
+    return text[:-1] if needed > max(2, decimals) and text.endswith("0") else text
 
 
 def _decimals(size: float) -> int:
@@ -136,24 +145,35 @@ def _power(value: float) -> str:
     return f"{mantissa}·10{str(int(exponent)).translate(_SUPERSCRIPTS)}"
 
 
-def numbers(values: Sequence[float]) -> tuple[str, ...]:
-    """Return numbers to be compared in one sentence, all with the decimals that suit the largest: 16.7, 5.0, −0.1."""
+def numbers(values: Sequence[float], decimals: int = 0, *, sign: bool = False) -> tuple[str, ...]:
+    """Return numbers to be compared in one sentence, all with the decimals that suit the largest: 16.7, 5.0, −0.1.
+
+    The first two look different if they are: up to `_APART` decimals are added for that, 25.312 and 25.309. All have
+    at least so many `decimals`, and with `sign` always a sign.
+    """
     sizes = [abs(value) for value in values if math.isfinite(value)]
     largest = max(sizes, default=0.0)
     if largest < 0.001 or largest >= 99_950:
-        return tuple(number(value) for value in values)
-    return tuple(fixed(value, min(_decimals(largest), 3)) for value in values)
+        return tuple((signed if sign else number)(value, decimals) for value in values)
+    least = max(min(_decimals(largest), 3), decimals)
+    rounded = [tuple(fixed(value, places) for value in values) for places in range(least, least + _APART + 1)]
+    n_apart = len(set(rounded[-1][:2]))
+    texts = next(texts for texts in rounded if len(set(texts[:2])) == n_apart)
+    return tuple(_with_sign(text) for text in texts) if sign else texts
 
 
-def signed(value: float) -> str:
-    """Return a number with at most two decimals and always a sign, `+13.89`, `−0.56`; what rounds to zero has none."""
-    if not math.isfinite(value):
-        return fixed(value)
-    if abs(value) >= 99_950:
-        text = _power(value)
-    else:
-        text = fixed(value, 2 if abs(value) < 99.995 else 1 if abs(value) < 999.95 else 0)
-    return text if text.startswith("−") or not text.strip("0.") else f"+{text}"
+def _with_sign(text: str) -> str:
+    return text if text[0] in "−∞u" or not text.strip("0.") else f"+{text}"
+
+
+def signed(value: float, decimals: int = 0) -> str:
+    """Return a number as `number` does, always with a sign: `+13.9`, `−0.56`.
+
+    What is smaller than 0.001, or than a tenth of the last of so many decimals, is `0.00`.
+    """
+    if abs(value) < 10.0 ** -(max(decimals, 2) + 1):
+        return "0.00"
+    return _with_sign(number(value, decimals))
 
 
 def share(value: float) -> str:

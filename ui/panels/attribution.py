@@ -11,7 +11,7 @@ from PySide6.QtWidgets import QStackedLayout
 from kav.model.trace import Trace
 from kav.views import attribution
 from kav.views.predictions import token_labels
-from kav.views.words import fixed, number
+from kav.views.words import number
 
 from ..panel import Panel
 from ..widgets.card import Caption
@@ -93,7 +93,7 @@ class AttributionPanel(Panel):
         """The place of the query; the samples' places are listed when the list is wanted."""
         self._labels_of = None
         here = self.session.document.x_query
-        now = str(result.read_at) if result.read_at is not None else f"x = {fixed(here)}"
+        now = str(result.read_at) if result.read_at is not None else f"x = {number(here)}"
         self.read_at.set_options([(here, now)])
 
     def _offer_samples(self) -> None:
@@ -104,7 +104,7 @@ class AttributionPanel(Panel):
         x, _ = samples.take(np.arange(min(samples.n, MOST_PLACES)))
         places = sorted({float(value) for value in x} - {here})
         first = (here, self.read_at.currentText())
-        self.read_at.set_options([first, *((place, f"x = {fixed(place)}") for place in places)])
+        self.read_at.set_options([first, *((place, f"x = {number(place)}") for place in places)])
         self.read_at.set_current(here)
 
     # --- what the person does ------------------------------------------------------------------------------------

@@ -278,8 +278,8 @@ class FitPanel(Panel):
         head, label = self.result.kind == "head", self.result.labels[index]
         rows = [
             ("key", f"{label}  {label.exact}" if head and label.exact else str(label), ""),
-            ("", "score" if head else "x", number(float(points.x[index]))),
-            ("", "message" if head else "y", (signed if head else number)(float(points.y[index]))),
+            ("", "score" if head else "x", number(float(points.x[index]), self.result.decimals[0])),
+            ("", "message" if head else "y", signed(float(points.y[index]), self.result.decimals[1])),
             ("", "weight", share(float(points.weight[index]))),
         ]
         x, y, r = self.plot.place_dots()[index]

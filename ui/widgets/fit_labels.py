@@ -9,7 +9,7 @@ import numpy as np
 from PySide6.QtCore import QPointF, Qt
 from PySide6.QtGui import QColor, QPainter, QPen
 
-from kav.views.words import fixed
+from kav.views.words import signed
 
 from ..theme import current
 from .dots import RING, named
@@ -252,7 +252,7 @@ def _f_runs(plot: FitPicture) -> tuple[Run, ...]:
     if plot.dragged != "query":
         return (Run(result.f_text, color, 12, 600),)
     word = result.f_text.rsplit(" ", 1)[-1] if result.kind == "head" else ""
-    return (Run(f"f = {fixed(plot.f_shown)} {word}".strip(), color, 12, 600),)
+    return (Run(f"f = {signed(plot.f_shown, result.decimals[1])} {word}".strip(), color, 12, 600),)
 
 
 def _put_selected(labels: Labels, plot: FitPicture) -> None:

@@ -8,7 +8,7 @@ import numpy as np
 from PySide6.QtCore import QPointF, Qt
 from PySide6.QtGui import QColor, QPainter, QPen
 
-from kav.views.words import fixed
+from kav.views.words import number
 
 from ..marks import paint_mark
 from ..theme import current
@@ -131,7 +131,7 @@ def _axis_labels(plot: FitPicture, x: float) -> list[tuple[float, tuple[Run, ...
     """The labels of the query axis and their columns: the tokens of a head, the place of a regression query."""
     frame, theme, result = plot.frame_px, current(), plot.result
     if result.kind == "regression":
-        return [(x, (Run(f"x = {fixed(plot.query_shown)}", theme.ink, 12, 500),))]
+        return [(x, (Run(f"x = {number(plot.query_shown, result.decimals[0])}", theme.ink, 12, 500),))]
     labels = []
     for at, figures, text in result.query_ticks:
         column = float(frame.query_px(at))

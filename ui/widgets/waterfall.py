@@ -56,7 +56,7 @@ class Waterfall(Painted):
         self._rows = () if undefined else tuple(collapse(result, self.n_rows_that_fit()))
         self._hovered = -1
         self._cursor = min(self._cursor, len(self._rows) - 1)
-        self.setAccessibleDescription(", ".join(f"{part.name} {signed(part.value)}" for part in self._rows))
+        self.setAccessibleDescription(", ".join(f"{part.name} {part.text}" for part in self._rows))
         self.update()
 
     def n_rows_that_fit(self) -> int:
@@ -154,7 +154,7 @@ class Waterfall(Painted):
 def tip(part: Part, result: Result) -> str:
     """Return what a row says in full."""
     exact = f" {part.label.exact}" if part.label is not None and part.label.exact else ""
-    text = f"{part.name}{exact}: {signed(part.value)} {result.unit}".rstrip()
+    text = f"{part.name}{exact}: {part.text} {result.unit}".rstrip()
     if result.total and part.kind != "total":
         text += f", {100 * part.value / result.total:.3g} % of the sum".replace("-", "−")
-    return text if part.before is None else f"{text}, was {signed(part.before)}"
+    return text if part.before is None else f"{text}, was {signed(part.before, part.decimals)}"

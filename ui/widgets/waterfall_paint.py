@@ -8,7 +8,6 @@ from PySide6.QtCore import QPointF, QRectF, Qt
 from PySide6.QtGui import QBrush, QColor, QPainter, QPen
 
 from kav.views.attribution import Part
-from kav.views.words import signed
 
 from ..marks import paint_mark
 from ..theme import Theme, current
@@ -58,7 +57,7 @@ def columns(rows: tuple[Part, ...], width: float) -> Columns:
     if not low < high:
         high = low + 1.0
     names = min(max((_name_end(part) for part in rows), default=TEXT), width * LONGEST)
-    numbers = max((text_width(signed(part.value), 12, 600) for part in rows), default=0.0)
+    numbers = max((text_width(part.text, 12, 600) for part in rows), default=0.0)
     left = round(names + 12)
     return Columns(names, left, max(left + 20.0, width - RIGHT - numbers - 19), low, high, width)
 
@@ -140,7 +139,7 @@ def paint_row(painter: QPainter, layout: Columns, part: Part, place: QRectF, *, 
     weight = 600 if _strong(part) else 400 if part.kind in SUB else 500
     color = "text2" if part.kind in SUB else "ink"
     right = QRectF(0, middle - 8, layout.width - RIGHT, 16)
-    write(painter, right, signed(part.value), px=12, weight=weight, color=color, side="right")
+    write(painter, right, part.text, px=12, weight=weight, color=color, side="right")
 
 
 def _tint(theme: Theme, part: Part) -> str:

@@ -202,15 +202,14 @@ def _rows(
     nats = float(smoother.entropy(np.maximum(weights, 0.0))[0])
     way = str(labels[focus.query]) if towards is None else f"{labels[focus.query]} → {labels[towards]}"
     words = "".join(piece.text for piece in target)
+    score = f"s = {number(now.scores[key])}"
     sharp = "" if beta == 1 else f", β {number(beta)} in s"
     return (
         Row("query", "query", "query", f"t = {fixed(query_at)}", way, "query"),
         Row("curve", "curve", "f as it moves", "", "", "query"),
-        Row(
-            "key", "key", "observed key", f"s = {fixed(now.scores[key])}" if seen else "masked", str(labels[key]), "key"
-        ),
+        Row("key", "key", "observed key", score if seen else "masked", str(labels[key]), "key"),
         Row("response", "response", "response", signed(now.responses[key]), f"its message to “{words}”"),
         Row("weight", "weight", "weight", share(float(now.weights[key])), f"exp(s) / Σ exp(s){sharp}"),
         Row("prediction", "direct", "prediction f", signed(now.f), "Σ weight × response", "direct"),
-        Row("effective", "", "effective keys", fixed(n_effective), f"entropy {fixed(nats)} nats"),
+        Row("effective", "", "effective keys", number(n_effective), f"entropy {number(nats)} nats"),
     )

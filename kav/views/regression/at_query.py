@@ -21,9 +21,9 @@ from kav.regression.fit import Observed, dosed_weights, observe
 from kav.regression.kernels import Kernel
 from kav.regression.prepared import Prepared
 from kav.views.density import MOST_DOTS, N_NEAR
-from kav.views.regression.ranges import decimals, signed_fixed
+from kav.views.regression.ranges import decimals
 from kav.views.scene import RegressionScene, Scene
-from kav.views.words import Label, MadeLabels, Piece, fixed
+from kav.views.words import Label, MadeLabels, Piece, number, signed
 
 Z = 1.96
 """Half width of the confidence band in standard errors: 95 % of a normal distribution."""
@@ -107,11 +107,11 @@ class AtQuery:
 
     def x_text(self, value: float) -> str:
         """A place on the x axis: `4.20`."""
-        return fixed(value, self.x_decimals)
+        return number(value, self.x_decimals)
 
     def y_text(self, value: float) -> str:
         """A response or fit, always signed: `−0.70`."""
-        return signed_fixed(value, self.y_decimals)
+        return signed(value, self.y_decimals)
 
     def query_piece(self, text: str = "x = ") -> Piece:
         """The query in a reading line: ▼ x = 4.20."""
@@ -138,6 +138,13 @@ _FEW = 300
 def sample_name(index: int) -> str:
     """Return what a sample is called everywhere."""
     return f"sample {index}"
+
+
+def sample_piece(sample: int, now: AtQuery) -> Piece:
+    """A sample in a reading line; only the selected one has the mark of the key."""
+    if sample == now.selected:
+        return Piece(sample_name(sample), "key", strong=True, mark="key")
+    return Piece(sample_name(sample), strong=True)
 
 
 def as_regression(scene: Scene) -> RegressionScene:

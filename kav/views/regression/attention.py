@@ -12,7 +12,7 @@ import numpy as np
 from kav.regression.kernels import KERNELS, Kernel
 from kav.task import Task
 from kav.views.attention import Cell, KernelShape, Result, Spec
-from kav.views.regression.at_query import AtQuery, at_query, before, sample_name
+from kav.views.regression.at_query import AtQuery, at_query, before, sample_piece
 from kav.views.regression.pooled import Columns, columns_of, pooled_rows
 from kav.views.shading import level, shade
 from kav.views.words import Label, MadeLabels, Piece, Reading, share, was
@@ -126,11 +126,10 @@ def _reading(now: AtQuery, was_: AtQuery | None) -> Reading:
     if not now.defined:
         return (*here, Piece(" is empty: no observation has positive weight"))
     best = int(now.held[np.argmax(now.weights)])
-    chosen, at = now.selected, now.place
-    weight = float(now.weights[at])
-    end: Reading = () if was_ is None else (was(share(float(was_.weights[at]))),)
-    key = Piece(sample_name(chosen), "key", strong=True, mark="key")
-    if best == chosen:
-        return (*here, Piece(" looks hardest at "), key, Piece(f" ({share(weight)})"), *end)
-    rest = f", hardest at {sample_name(best)} ({share(float(now.weights.max()))})"
-    return (*here, Piece(" looks at "), key, Piece(f" ({share(weight)})"), *end, Piece(rest))
+    weight = float(now.weights[now.place])
+    end: Reading = () if was_ is None else (was(share(float(was_.weights[was_.place]))),)
+    hardest: Reading = (Piece(" looks hardest at "), sample_piece(best, now), Piece(f" ({share(now.weights.max())})"))
+    if best == now.selected:
+        return (*here, *hardest, *end)
+    also = ", hardly at " if abs(weight) < 0.001 else ", also at "
+    return (*here, *hardest, Piece(also), sample_piece(now.selected, now), Piece(f" ({share(weight)})"), *end)

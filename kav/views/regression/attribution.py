@@ -28,6 +28,7 @@ def compute(spec: Spec, task: Task, last: Result | None = None) -> Result:
         target=None,
         read_at=Label(f"x = {now.x_text(now.scene.x_query)}"),
         unit="",
+        decimals=now.y_decimals,
         total_name="f",
     )
 
@@ -53,6 +54,7 @@ def _parts(now: AtQuery, was_: AtQuery | None) -> tuple[Part, ...]:
             is_key=int(shown.held[at]) == now.selected,
             index=int(shown.held[at]),
             before=None if befores is None else float(befores[at]),
+            decimals=now.y_decimals,
         )
         for at, start in zip(order, starts, strict=False)
     )
@@ -63,7 +65,15 @@ def _parts(now: AtQuery, was_: AtQuery | None) -> tuple[Part, ...]:
     rest = now.f - float(shares.sum())
     return (
         *parts,
-        Part("rest", f"{n_others:,} other samples", rest, float(starts[-1]), before=before, count=n_others),
+        Part(
+            "rest",
+            f"{n_others:,} other samples",
+            rest,
+            float(starts[-1]),
+            before=before,
+            count=n_others,
+            decimals=now.y_decimals,
+        ),
     )
 
 

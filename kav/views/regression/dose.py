@@ -22,7 +22,7 @@ from kav.task import Task
 from kav.views.dose import Component, Curve, Result, Spec
 from kav.views.regression.at_query import AtQuery, at_query, sample_name
 from kav.views.regression.ranges import multiple, nice_step
-from kav.views.words import Piece, Reading, was
+from kav.views.words import Piece, Reading, numbers, was
 
 DOSES = np.linspace(-1, 3, 81)
 N_CHOICES = 12
@@ -192,15 +192,16 @@ def _reading(now: AtQuery, sample: int, of: str, apart: _Apart) -> Reading:
         return (Piece("Yes: without "), who, Piece(" f is "), Piece("undefined", strong=True))
     hardly = abs(with_it - without) < 0.05 * abs(with_it)
     dropped = with_it - apart.weight * apart.y
-    end: Reading = () if dict(_scales(now, of)).get(sample, 1.0) == 1 else (was(now.y_text(with_it)),)
+    texts = numbers((without, with_it, dropped), now.y_decimals, sign=True)
+    end: Reading = () if dict(_scales(now, of)).get(sample, 1.0) == 1 else (was(texts[1]),)
     removed: Reading = (Piece(f"{'Hardly' if hardly else 'Yes'}: without "), *_whose(who, of), Piece(" f is "))
     if of == "response":
-        return (*removed, Piece(now.y_text(without), strong=True), *end)
+        return (*removed, Piece(texts[0], strong=True), *end)
     return (
         *removed,
-        Piece(now.y_text(without), strong=True),
+        Piece(texts[0], strong=True),
         Piece("; not renormalised "),
-        Piece(now.y_text(dropped), "direct", strong=True),
+        Piece(texts[2], "direct", strong=True),
         *end,
     )
 

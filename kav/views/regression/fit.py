@@ -17,9 +17,9 @@ from kav.regression.rules import bandwidth_limits
 from kav.task import Task
 from kav.views.density import Density, density
 from kav.views.fit import Observations, Result, Row, Spec
-from kav.views.regression.at_query import AtQuery, Z, at_query, before, sample_name
+from kav.views.regression.at_query import AtQuery, Z, at_query, before, sample_name, sample_piece
 from kav.views.regression.ranges import nice_range
-from kav.views.words import Piece, Reading, fixed, number, share, was
+from kav.views.words import Piece, Reading, number, share, was
 
 N_CURVE = 401
 N_SHAPE = 121
@@ -85,6 +85,7 @@ def compute(spec: Spec, task: Task, last: Result | None = None) -> Result:
         loo=loo,
         loo_of=_loo_key(now),
         objective=objective(now.prepared, now.scene.x_query, now.scene.h, now.kernel.name) if spec.objective else None,
+        decimals=(now.x_decimals, now.y_decimals),
         dof=spread.dof,
         sigma=spread.sigma,
         n=now.n,
@@ -169,17 +170,18 @@ def _reading(now: AtQuery, was_: AtQuery | None) -> Reading:
     so: Reading = (Piece(", so f = "), Piece(now.y_text(now.f), "direct", strong=True), *end)
     if now.kernel.log_K is None:  # not local: what is near the query says nothing
         heaviest = int(np.argmax(np.abs(now.weights)))
+        sample = int(now.held[heaviest])
         return (
             Piece("A weighted average: "),
-            Piece(fixed(float(now.weights[heaviest])), strong=True),
+            Piece(share(float(now.weights[heaviest])), strong=True),
             Piece(" of the weight is on "),
-            Piece(sample_name(int(now.held[heaviest])), "key", strong=True, mark="key"),
+            sample_piece(sample, now),
             *so,
         )
     n_near, share_near = now.prepared.within(now.scene.x_query, now.scene.h, now.kernel.name)
     return (
         Piece("A weighted average: "),
-        Piece(fixed(share_near), strong=True),
+        Piece(share(share_near), strong=True),
         Piece(" of the weight is on the "),
         Piece("1 sample" if n_near == 1 else f"{n_near:,} samples", strong=True),
         Piece(" within h of "),
@@ -190,7 +192,7 @@ def _reading(now: AtQuery, was_: AtQuery | None) -> Reading:
 
 def effective_text(effective: float) -> str:
     """How many samples a fit rests on: `10.5`, `159,109`."""
-    return f"{effective:.1f}" if effective < 1000 else f"{effective:,.0f}"
+    return number(effective) if effective < 1000 else f"{effective:,.0f}"
 
 
 def _rows(now: AtQuery, dof: float, norm: float, *, weights: str) -> tuple[Row, ...]:
@@ -203,7 +205,7 @@ def _rows(now: AtQuery, dof: float, norm: float, *, weights: str) -> tuple[Row, 
     )
     f = Row("prediction", "direct", "prediction f", now.y_text(now.f), "Σ weight × response", "direct")
     effective = 0.0 if math.isnan(now.f) else 1 / norm**2
-    last = Row("effective", "", "effective samples", effective_text(effective), f"degrees of freedom {dof:.1f}")
+    last = Row("effective", "", "effective samples", effective_text(effective), f"degrees of freedom {number(dof)}")
     i = now.place
     raw = weights == "raw"
     weight = float(raw_weights(now)[i] if raw else now.weights[i])

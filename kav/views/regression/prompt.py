@@ -11,7 +11,7 @@ from kav.views.prompt import Result, Spec
 from kav.views.regression.at_query import AtQuery, Z, at_query, before, sample_name
 from kav.views.regression.ranges import nice_range
 from kav.views.regression.rug import rug_columns
-from kav.views.words import Label, MadeLabels, Piece, Reading, fixed
+from kav.views.words import Label, MadeLabels, Piece, Reading, fixed, number
 
 
 def compute(spec: Spec, task: Task, last: Result | None = None) -> Result:
@@ -33,6 +33,7 @@ def compute(spec: Spec, task: Task, last: Result | None = None) -> Result:
         x=now.x,
         x_range=x_range,
         x_query=now.scene.x_query,
+        query_text=f"x = {now.x_text(now.scene.x_query)}",
         predicts=_predicts(now),
         samples=None if now.whole else now.held,
         columns=None if now.whole else rug_columns(now, x_range),
@@ -45,5 +46,5 @@ def _predicts(now: AtQuery) -> Reading:
     if math.isnan(now.f):
         return (start, Piece("is undefined", strong=True))
     error = Z * now.spread().sigma * now.norm()
-    sure: Reading = () if math.isnan(error) else (Piece(f" ± {fixed(error, now.y_decimals)}", "muted"),)
+    sure: Reading = () if math.isnan(error) else (Piece(f" ± {number(error)}", "muted"),)
     return (start, Piece("= "), Piece(now.y_text(now.f), "direct", strong=True), *sure)

@@ -9,8 +9,6 @@ import math
 
 import numpy as np
 
-from kav.views.words import fixed
-
 TINY = 1e-300  # below, numbers have too few digits to be divided into steps
 
 
@@ -45,9 +43,3 @@ def multiple(count: int, step: float) -> float:
 def decimals(span: float) -> int:
     """Return how many decimals tell places on an axis of that length apart: 2 for 10, none for 1000."""
     return max(0, min(9, 2 - math.floor(math.log10(span / 2)))) if span > 0 else 2
-
-
-def signed_fixed(value: float, n_decimals: int) -> str:
-    """Return a number with that many decimals and its sign; what rounds to zero has none."""
-    text = fixed(value, n_decimals)
-    return text if text[0] in "−u∞" or not text.strip("0.") else f"+{text}"

@@ -10,7 +10,7 @@ from kav.model.edits import MaskKeys, MoveQuery, ScaleEdge, ScaleHead, SetScore,
 from kav.task import Task
 from kav.views import attention, fit
 from kav.views.scene import resolve
-from kav.views.words import fixed, plain, share, signed
+from kav.views.words import number, plain, share, signed
 
 _SOFTMAX = "exp(s) / Σ exp(s)"
 
@@ -167,7 +167,7 @@ def test_correspondence_table_is_the_legend_of_the_picture(scene):
     assert rows["key"].note == "4 carriage"
     assert rows["key"].value.startswith("s = ")
     assert rows["response"].note == "its message to “carriage”"
-    assert rows["key"].value.endswith(fixed(float(made.trace.scores(1, 0)[-1, 4])))
+    assert rows["key"].value.endswith(number(float(made.trace.scores(1, 0)[-1, 4])))
     assert (rows["weight"].value, rows["weight"].note) == (share(float(made.trace.pattern(1, 0)[-1, 4])), _SOFTMAX)
     assert rows["prediction"].value == signed(float(kav.attribution(made.trace).heads[1, 0]))
     assert rows["effective"].name == "effective keys"

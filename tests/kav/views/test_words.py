@@ -50,11 +50,24 @@ def test_number_is_within_half_a_unit_of_its_third_digit(value):
 
 @pytest.mark.parametrize(
     ("value", "text"),
-    [(13.894, "+13.89"), (-0.56, "−0.56"), (0.006, "+0.01"), (0.0, "0.00"), (-0.001, "0.00"), (123.45, "+123.5"),
-     (-4321.0, "−4321"), (math.nan, "undefined")],
+    [(13.894, "+13.9"), (10.5, "+10.5"), (-0.56, "−0.56"), (0.006, "+0.0060"), (0.0, "0.00"), (-0.0004, "0.00"),
+     (-0.002, "−0.0020"), (256.4, "+256"), (-4321.0, "−4321"), (math.nan, "undefined"), (math.inf, "∞")],
 )  # fmt: skip
 def test_signed_always_carries_its_sign(value, text):
     assert signed(value) == text
+
+
+@given(finite)
+def test_a_number_reads_the_same_with_and_without_its_sign(value):
+    """A person read `+10`, `+10.50` and `10.5` for one and the same response."""
+    if abs(value) >= 0.001:
+        assert signed(value).lstrip("+") == number(value)
+
+
+def test_numbers_far_from_zero_keep_the_decimals_that_tell_them_apart():
+    assert (number(1003.254, 2), signed(1003.254, 2)) == ("1003.25", "+1003.25")
+    assert (number(4.2, 2), signed(-0.7, 2), signed(2.5e-7, 9)) == ("4.20", "−0.70", "+2.5·10⁻⁷")
+    assert (number(0.5, 3), signed(0.00004, 3)) == ("0.500", "0.00")
 
 
 @given(finite)
@@ -78,6 +91,18 @@ def test_dose_has_two_decimals_and_no_negative_zero():
 def test_numbers_of_one_sentence_share_their_decimals():
     assert numbers((16.74, 5.0, 2.85)) == ("16.7", "5.0", "2.9")
     assert numbers((16.7, -0.09)) == ("16.7", "−0.1")
+
+
+def test_numbers_that_differ_look_different():
+    """A sentence said: without sample 48 f is −0.69; not renormalised −0.69, was −0.69."""
+    assert numbers((-0.6912, -0.6909, -0.7)) == ("−0.6912", "−0.6909", "−0.7000")
+    assert numbers((1003.2, 1003.7), 2, sign=True) == ("+1003.20", "+1003.70")
+    assert numbers((0.0, -0.0001, 1.0), sign=True) == ("0.0000", "−0.0001", "+1.0000")
+    assert numbers((16.74, 5.0, 5.0001)) == ("16.7", "5.0", "5.0")
+    assert numbers((25.312, 25.309, 25.309)) == ("25.312", "25.309", "25.309")
+    assert numbers((5.0, 5.0)) == ("5.00", "5.00")
+    assert numbers((5.0, 5.0 + 1e-9)) == ("5.00", "5.00")
+    assert numbers((16.74, 16.74, 2.85)) == ("16.7", "16.7", "2.9")
 
 
 def test_piece_of_a_word_is_shown_with_an_ellipsis():

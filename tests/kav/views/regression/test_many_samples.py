@@ -61,7 +61,7 @@ def test_dots_are_the_samples_near_the_query_with_their_own_weights(samples):
     assert shown.sample(shown.selected) == int(np.argmax(S))
     assert str(shown.labels[shown.selected]) == f"sample {int(np.argmax(S))}"
     near = np.abs(samples.x - 4.2) <= 0.3
-    assert f"{S[near].sum():.2f} of the weight is on the {near.sum():,} samples within h" in plain(shown.reading)
+    assert f"{S[near].sum():.3f} of the weight is on the {near.sum():,} samples within h" in plain(shown.reading)
 
 
 def test_the_cloud_is_counted_on_pixels_and_not_again_while_the_query_moves(samples):

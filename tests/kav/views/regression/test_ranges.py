@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kav.views.regression.ranges import TINY, decimals, nice_range, nice_step, signed_fixed
+from kav.views.regression.ranges import TINY, decimals, nice_range, nice_step
 
 
 @given(st.lists(st.floats(-1e9, 1e9), min_size=1, max_size=8))
@@ -36,9 +36,3 @@ def test_step_is_one_two_two_and_a_half_or_five(span, step):
 
 def test_decimals_follow_the_length_of_the_axis():
     assert [decimals(span) for span in (10, 1, 0.01, 1000, 0)] == [2, 3, 5, 0, 2]
-
-
-def test_signed_numbers_have_a_real_minus_and_zero_has_no_sign():
-    assert [signed_fixed(value, 2) for value in (0.5, -0.706, -0.001, float("nan"))] == [
-        "+0.50", "−0.71", "0.00", "undefined",
-    ]  # fmt: skip

@@ -20,7 +20,7 @@ from kav.views import attention, attribution, circuits, dose, fit, prompt
 from kav.views.regression.at_query import as_regression
 from kav.views.regression.samples_table import samples_table
 from kav.views.scene import RegressionScene
-from kav.views.words import plain
+from kav.views.words import number, plain, signed
 
 PANELS = (fit, attention, attribution, circuits, dose, prompt)
 
@@ -45,16 +45,18 @@ def gap() -> RegressionScene:
 
 def test_reading_lines_are_those_of_the_design():
     f = show(fit, scene()).f
-    text = f"−{abs(f):.2f}"
+    text = f"−{abs(f):.3f}"
     assert plain(show(fit, scene()).reading) == (
-        f"A weighted average: 0.40 of the weight is on the 3 samples within h of ▼ 4.20, so f = {text}"
+        f"A weighted average: 0.403 of the weight is on the 3 samples within h of ▼ 4.20, so f = {text}"
     )
     assert plain(show(attention, scene()).reading) == "The row at ▼ x = 4.20 looks hardest at ● sample 14 (0.172)"
-    assert plain(show(attribution, scene()).reading) == f"Sample 14 moves −0.11 of {text}; the shares sum to f"
+    assert plain(show(attribution, scene()).reading) == f"Sample 14 moves −0.114 of {text}; the shares sum to f"
     assert plain(show(circuits, scene()).reading).startswith(
         "A Gaussian fit is an attention head: softmax over i, largest difference "
     )
-    assert plain(show(dose, scene()).reading).startswith("Hardly: without sample 14 f is −0.71; not renormalised −0.59")
+    assert plain(show(dose, scene()).reading).startswith(
+        "Hardly: without sample 14 f is −0.715; not renormalised −0.592"
+    )
     assert plain(show(prompt, scene()).predicts).startswith(f"Predicts f(4.20) = {text} ± 0.2")
 
 
@@ -90,7 +92,7 @@ def test_the_table_beside_the_fit_says_what_the_picture_shows():
     assert rows["weight"].value == "0.172"
     w = smoother_matrix(here.samples.x, [4.2], 0.45)[0]
     assert rows["effective"].value == f"{1 / (w @ w):.1f}"
-    assert rows["effective"].note == f"degrees of freedom {degrees_of_freedom(here.samples.x, 0.45):.1f}"
+    assert rows["effective"].note == f"degrees of freedom {number(degrees_of_freedom(here.samples.x, 0.45))}"
 
 
 def test_fit_stays_inside_the_band():
@@ -234,7 +236,7 @@ def test_scaling_a_weight_changes_every_panel_and_says_what_it_was():
     assert shown.f == pytest.approx(without, abs=1e-12)
     assert shown.before_f == pytest.approx(show(fit, scene()).f)
     assert shown.selected == 14
-    assert plain(shown.reading).endswith(", was −0.71")
+    assert plain(shown.reading).endswith(", was −0.706")
     assert show(prompt, here).edits_text == ("sample 14 × 0.00",)
     assert show(prompt, here).weights[14] == 0
     assert show(prompt, here).weights_before[14] == pytest.approx(0.172, abs=5e-4)
@@ -388,7 +390,7 @@ def test_selection_outside_the_samples_falls_back_on_the_heaviest():
     assert show(fit, scene(selected=999)).selected == 14
     assert show(fit, scene(selected=3)).selected == 3
     reading = plain(show(attention, scene(selected=3)).reading)
-    assert reading == "The row at ▼ x = 4.20 looks at ● sample 3 (<0.001), hardest at sample 14 (0.172)"
+    assert reading == "The row at ▼ x = 4.20 looks hardest at sample 14 (0.172), hardly at ● sample 3 (<0.001)"
 
 
 @pytest.mark.parametrize(
@@ -421,13 +423,28 @@ def test_one_or_two_samples_are_enough_for_every_panel(n):
 
 
 def test_a_kernel_that_is_not_local_names_its_heaviest_sample():
+    """Another sample was selected, and the sentence gave its mark to the heaviest one."""
     shown = show(fit, scene("exp-dot-product", h=1.0))
     weight = shown.points.weight
-    text = plain(shown.reading)
-    assert text.startswith(
-        f"A weighted average: {weight.max():.2f} of the weight is on ● sample {weight.argmax()}, so f"
-    )
-    assert "within h" not in text
+    start = f"A weighted average: {weight.max():.3f} of the weight is on "
+    assert plain(shown.reading).startswith(f"{start}● sample {weight.argmax()}, so f")
+    assert "within h" not in plain(shown.reading)
+    other = replace(scene("exp-dot-product", h=1.0), selected=3)
+    assert plain(show(fit, other).reading).startswith(f"{start}sample {weight.argmax()}, so f")
+
+
+def test_a_response_reads_the_same_in_every_panel():
+    """Of samples up to 1003 a person read `y = +10`, `+10.50` and 10.5, and `moves +6` beside `+5.91`."""
+    samples = Samples([1.0, 2.0, 3.0, 4.0, 5.0], [20.25, 1003.0, 10.5, 7.0, 12.0])
+    here = RegressionScene(samples, "gaussian", 0.7, 3.0, selected=2)
+    hero, moved = show(fit, here), show(attribution, here)
+    f, own = signed(hero.f), signed(float(hero.points.weight[2] * 10.5))
+    assert [row.value for row in hero.rows if row.key == "response"] == ["+10.5"]
+    assert plain(moved.reading) == f"Sample 2 moves {own} of {f}; the shares sum to f"
+    assert [part.text for part in moved.parts if part.is_key] == [own]
+    assert attribution.collapse(moved, 9)[-1].text == hero.f_text.removeprefix("f = ") == f
+    assert plain(show(prompt, here).predicts).startswith(f"Predicts f(3.00) = {f} ± ")
+    assert [row.value for row in fit.formula(hero) if plain(row.formula).startswith("f =")] == [f]
 
 
 def test_the_exp_dot_product_tile_is_straight_in_logarithms():
