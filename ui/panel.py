@@ -108,6 +108,10 @@ class Panel(CardBody):
         """Return the sentence under the title."""
         return result.reading
 
+    def shows_edit(self, result: Any) -> bool:
+        """Return whether edits changed what the panel shows."""
+        return self.depends_on_run
+
     def subtitle(self) -> str:
         """Return the panel's name beside the question."""
         return self.titles[self._kind]
@@ -216,7 +220,7 @@ class Panel(CardBody):
     def _on_feed_drawn(self, result: Any) -> None:
         self.error = None
         self.stage.show_picture()
-        self.header.set_edited(self.session.edited and self.depends_on_run)
+        self.header.set_edited(self.session.edited and self.shows_edit(result))
         self._show_reading(result)
         if result is not self._drawn or self.depends_on_run:  # weights alone: nothing else can have changed
             self._drawn = result

@@ -94,6 +94,8 @@ class Result:
     query_axis: np.ndarray | None = None  # regression scene: x of each row
     key_axis: np.ndarray | None = None  # regression scene: x of each column
     sample_of_key: np.ndarray | None = None  # regression scene: index of the sample of each column
+    shading: str = "linear"  # that `shade` came by
+    changed: bool = False  # whether edits changed the selected head's matrix, or the samples'
     unit: str = ""  # of values: "", "logits", ...
     thumbs_of: object = None  # the run that `thumbs` belong to: the same run -> they are reused
     tiled: object = None  # the head with what is known of its row sums: the same head -> they are reused

@@ -15,6 +15,10 @@ from kav.views.scripts import edits_source, head_setup, regression_setup
 from kav.views.words import Piece, Reading, fixed, number
 
 
+AT_ZERO = {"zero": "removed", "mean": "at its mean", "resample": "shuffled"}
+"""What a component is at dose 0, by baseline."""
+
+
 @dataclass(frozen=True)
 class Component:
     """What is scaled: a head, an MLP (head None), or a sample of the regression scene."""
@@ -162,6 +166,8 @@ def formula(result: Result) -> tuple[FormulaRow, ...]:
         FormulaRow(
             (Piece("as it runs, dose 1.00"),), value=number(float(result.curve.response[at_one])), rule_above=True
         ),
-        FormulaRow((Piece("removed, dose 0.00"),), value=number(float(result.curve.response[at_zero]))),
+        FormulaRow(
+            (Piece(f"{AT_ZERO[result.baseline]}, dose 0.00"),), value=number(float(result.curve.response[at_zero]))
+        ),
         FormulaRow((Piece(f"now, dose {fixed(result.dose)}"),), value=number(result.value)),
     )

@@ -11,7 +11,7 @@ from kav.model.model import Model
 from kav.model.tokenizer import Tokens
 from kav.model.trace import Trace
 from kav.views.scene import Focus, HeadScene
-from kav.views.words import Label
+from kav.views.words import Label, Piece, Reading, token_pieces
 
 
 @dataclass(frozen=True)
@@ -78,6 +78,14 @@ def token_labels(trace: Trace) -> tuple[Label, ...]:
 def _labels(tokens: Tokens) -> tuple[Label, ...]:
     """Made once for all panels: those of a long prompt take a while."""
     return tuple(_label(tokens, position) for position in range(len(tokens.ids)))
+
+
+def target_pieces(scene: HeadScene, focus: Focus) -> Reading:
+    """Return the target in a reading line, less the foil if there is one: `◆ blue minus red`."""
+    target = token_pieces(vocabulary_label(scene.base.model, focus.target), "target")
+    if focus.foil is None:
+        return target
+    return *target, Piece(" minus "), *token_pieces(vocabulary_label(scene.base.model, focus.foil))
 
 
 def vocabulary_label(model: Model, token: int) -> Label:

@@ -181,6 +181,9 @@ def share(value: float) -> str:
     return "<0.001" if 0 < value < 0.001 else fixed(value, 3)
 
 
-def was(text: str) -> Piece:
-    """Return the end of a reading line while an edit is active: `, was +13.89`."""
-    return Piece(f", was {text}", "muted")
+def was(text: str, now: str, *, within: bool = False) -> Reading:
+    """Return what a number was before the edits, `, was +13.9`; nothing where it reads the same now.
+
+    `within` puts it into brackets, `(was +13.9)`, beside the first of two numbers.
+    """
+    return () if text == now else (Piece(f" (was {text})" if within else f", was {text}", "muted"),)

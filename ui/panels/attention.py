@@ -12,6 +12,7 @@ from PySide6.QtWidgets import QHBoxLayout
 from kav.model.tiles import MOST, Part
 from kav.views import attention
 from kav.views.scene import HeadScene, Scene
+from kav.views.shading import DECADES
 from kav.views.words import Label, Piece, number, share, signed
 
 from ..panel import Panel
@@ -36,6 +37,7 @@ STAGES = (
     ("masked", "Scores, masked"),
     ("scores", "Scores, before the mask"),
 )
+UNITS = {"logits": "logits", "|message|": "length", "score": "score"}  # at the upper end of the colour bar
 NAVIGATOR = 0.43  # largest share of the width for mosaic or gallery
 
 
@@ -169,9 +171,12 @@ class AttentionPanel(Panel):
             self.mosaic.set_caption(result.role, result.role_text)
         else:
             self.gallery.set_shapes(result.gallery, result.kernel)
-        low, high = (level_text(value, result.diverging) for value in result.levels)
-        self.bar.set_range(low, high, diverging=result.diverging)
+        low, high, note = bar_ends(result)
+        self.bar.set_range(low, high, diverging=result.diverging, note=note)
         self._share_out()
+
+    def shows_edit(self, result: attention.Result) -> bool:
+        return result.changed
 
     def on_compact(self, compact: bool) -> None:
         self.mosaic.set_compact(compact)
@@ -252,6 +257,23 @@ class AttentionPanel(Panel):
         place = self.matrix.cell_rect(row, column).toAlignedRect()
         corner = self.matrix.mapToGlobal(place.topLeft())
         self.inspector.explain(QRect(corner, place.size()), cell_rows(self.result, row, column))
+
+
+def bar_ends(result: attention.Result) -> tuple[str, str, str]:
+    """Return what stands at both ends of the colour bar, and what its tooltip adds.
+
+    By rank colours are no values; a logarithmic scale ends, or turns white, some powers of ten below its top.
+    """
+    if result.shading == "rank":
+        ends = ("−", "+ rank in row") if result.diverging else ("lowest", "highest in row")
+        return *ends, "by their rank within the row"
+    low, high = (level_text(value, result.diverging) for value in result.levels)
+    high = f"{high} {UNITS.get(result.unit, '')}".strip()
+    if result.shading != "log":
+        return low, high, ""
+    least = number(result.levels[1] / 10**DECADES)
+    white = f"logarithmic, white up to {least}"
+    return low if result.diverging else f"≤ {least}", f"{high}, log", white
 
 
 def cell_rows(result: attention.Result, row: int, column: int) -> tuple[tuple[str, str, str], ...]:

@@ -9,7 +9,7 @@ from PySide6.QtCore import QPointF, QRectF, Qt, Signal
 from PySide6.QtGui import QColor, QPainter, QPen
 from PySide6.QtWidgets import QWidget
 
-from kav.views.dose import Result
+from kav.views.dose import AT_ZERO, Result
 
 from ..theme import current
 from .axes import span
@@ -21,7 +21,6 @@ from .plot import Plot
 DISC, EDITED_DISC = 6.6, 9.0
 STEP = 0.01  # of an arrow key
 SNAP = 0.02  # a dose this near to 0 or 1 becomes 0 or 1 while dragging
-WORDS = {0: "0 removed", 1: "1 as it runs"}
 
 
 class DosePlot(Plot):
@@ -121,8 +120,12 @@ class DosePlot(Plot):
     def paint_x_tick(self, painter: QPainter, x: float, text: str) -> None:
         dose = self.frame_px.x_at(x)
         pitch = self.frame_px.width / max(self.frame_px.x.length, 1e-9)
-        word = WORDS.get(round(dose), text) if abs(dose - round(dose)) < 1e-6 and pitch > 72 else text
+        word = self._words().get(round(dose), text) if abs(dose - round(dose)) < 1e-6 and pitch > 72 else text
         super().paint_x_tick(painter, x, word)
+
+    def _words(self) -> dict[int, str]:
+        """What doses 0 and 1 are called."""
+        return {0: f"0 {AT_ZERO[self.result.baseline]}", 1: "1 as it runs"}
 
     def paint_over(self, painter: QPainter) -> None:
         if self.result is None:

@@ -8,16 +8,18 @@ from typing import TYPE_CHECKING
 import numpy as np
 from array_api_compat import is_numpy_array
 
+from kav.arrays import Array, namespace
+from kav.model.edits import ScaleHead
 from kav.model.tiles import MOST, Part, Range, Read, TiledHead
 from kav.model.trace import Trace
 from kav.task import Task
 from kav.threads import each, worth
 from kav.views.attention import Cell, Result, Spec, Thumb
 from kav.views.head.messages import dose_at, message_norms, messages, scaling
-from kav.views.predictions import token_labels
+from kav.views.predictions import target_pieces, token_labels
 from kav.views.scene import Focus, HeadScene, as_head, resolve
 from kav.views.shading import level, pool, shade
-from kav.views.words import Label, Piece, Reading, share, token_pieces, was
+from kav.views.words import Label, Piece, Reading, number, share, signed, token_pieces, was
 
 if TYPE_CHECKING:
     from kav.circuits.roles import Judged
@@ -72,7 +74,9 @@ def compute(spec: Spec, task: Task, last: Result | None = None) -> Result:
     top = level(squares.values, squares.visible, diverging=shown.signed, whole=whole)
     return Result(
         kind="head",
-        reading=_reading(scene, focus, row[1], labels=labels),
+        reading=_reading(spec, scene, focus, row, labels=labels),
+        shading=_shading(spec),
+        changed=_changed(spec, scene, focus),
         query_labels=labels,
         key_labels=labels,
         values=squares.values,
@@ -151,20 +155,52 @@ def _shown(spec: Spec, trace: Trace, focus: Focus, part: Part) -> Shown:
     )
 
 
-def _reading(scene: HeadScene, focus: Focus, row: np.ndarray, *, labels: tuple[Label, ...]) -> Reading:
-    here = (
-        Piece(f"Head {focus.layer}.{focus.head} at "),
-        *token_pieces(labels[focus.query], "query"),
-    )
-    if not row.any():
+_VERBS = {"": "looks at", "score": "scores highest with", "|message|": "carries most from", "logits": "moves most with"}
+"""What a head does with the key that the matrix shows most of, by the unit of what is shown."""
+
+
+def _reading(
+    spec: Spec, scene: HeadScene, focus: Focus, row: tuple[np.ndarray, np.ndarray], *, labels: tuple[Label, ...]
+) -> Reading:
+    here = (Piece(f"Head {focus.layer}.{focus.head} at "), *token_pieces(labels[focus.query], "query"))
+    if not row[1].any():
         return *here, Piece(" looks at nothing: every key is masked")
-    best = int(np.argmax(row))
-    looks = (*token_pieces(labels[best], "key" if best == focus.key else ""), Piece(f" ({share(float(row[best]))})"))
+    best, amount, unit = _most(spec, scene.trace, focus, row)
+    where = token_pieces(labels[best], "key" if best == focus.key else "")
+    of = (Piece(" logits of "), *target_pieces(scene, focus)) if unit == "logits" else ()
+    said = (*here, Piece(f" {_VERBS[unit]} "), *where, Piece(f" ({amount}"), *of, Piece(")"))
     if scene.before is None:
-        return *here, Piece(" looks at "), *looks
-    old = scene.before.pattern(focus.layer, focus.head, slice(focus.query, focus.query + 1))[0, :]
-    most = int(np.argmax(old))
-    return *here, Piece(" looks at "), *looks, was(f"{labels[most]} ({share(float(old[most]))})")
+        return said
+    most, old, _ = _most(spec, scene.before, focus, _row(scene.before, focus))
+    return *said, *was(f"{labels[most]} ({old})", f"{labels[best]} ({amount})")
+
+
+def _most(spec: Spec, trace: Trace, focus: Focus, row: tuple[np.ndarray, np.ndarray]) -> tuple[int, str, str]:
+    """The key that the matrix shows most of in the selected row, how much that is, and its unit."""
+    rows, columns = (focus.query, focus.query + 1), (0, trace.n_tokens)
+    shown = _shown(spec, trace, focus, Part(rows, columns))
+    values = np.asarray(shown.read(row[0][None, :], row[1][None, :], rows, columns))[0]
+    best = int(np.argmax(np.abs(values) if shown.unit == "logits" else values))
+    text = {"": share, "score": number, "|message|": number, "logits": signed}[shown.unit](float(values[best]))
+    return best, text, shown.unit
+
+
+def _changed(spec: Spec, scene: HeadScene, focus: Focus) -> bool:
+    """Whether the edits changed anything of the selected head's matrix; messages depend on all that the model does."""
+    if scene.before is None or (spec.stage == "pattern" and spec.weighting != "weight"):
+        return scene.before is not None
+    own = [edit for edit in scene.trace.edits_of(focus.layer) if getattr(edit, "head", None) == focus.head]
+    if any(not isinstance(edit, ScaleHead) for edit in own):
+        return True
+    now, old = (trace.layers[focus.layer] for trace in (scene.trace, scene.before))
+    kv = scene.trace.model.config.kv_head(focus.head)
+    return not (_close(now.q[focus.head, :, :], old.q[focus.head, :, :]) and _close(now.k[kv, :, :], old.k[kv, :, :]))
+
+
+def _close(a: Array, b: Array) -> bool:
+    """Whether two arrays are the same but for the order of sums."""
+    xp = namespace(a, b)
+    return bool(xp.max(xp.abs(a - b)) <= 1e-5 * xp.max(xp.abs(b)))
 
 
 def mosaic(trace: Trace, task: Task, last: Result | None = None) -> tuple[tuple[Thumb, ...], ...]:

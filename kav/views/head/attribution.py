@@ -11,9 +11,9 @@ from kav.effects.attribution import Attribution, attribution
 from kav.model.trace import Trace
 from kav.task import Task
 from kav.views.attribution import Part, Result, Spec
-from kav.views.predictions import predictions, token_label, vocabulary_label
+from kav.views.predictions import predictions, target_pieces, token_label, vocabulary_label
 from kav.views.scene import Focus, HeadScene, as_head, resolve
-from kav.views.words import Piece, Reading, signed, token_pieces, was
+from kav.views.words import Piece, Reading, signed, was
 
 _KINDS = {"head": "head", "mlp": "mlp", "embedding": "embedding", "position": "embedding", "norm bias": "norm"}
 
@@ -144,15 +144,17 @@ def lens(trace: Trace, position: int, target: int) -> np.ndarray:
 
 
 def _reading(scene: HeadScene, focus: Focus, now: Attribution, *, before: Attribution | None) -> Reading:
-    model = scene.base.model
-    foil = () if focus.foil is None else (Piece(" minus "), *token_pieces(vocabulary_label(model, focus.foil)))
+    """What the head moves and of how much, each with what it was before the edits."""
+    place = (focus.layer, focus.head)
+    moved, total = signed(float(now.heads[place])), signed(now.total)
+    old = (moved, total) if before is None else (signed(float(before.heads[place])), signed(before.total))
     return (
         Piece(f"Head {focus.layer}.{focus.head} moves "),
-        Piece(signed(float(now.heads[focus.layer, focus.head])), "direct", strong=True),
+        Piece(moved, "direct", strong=True),
+        *was(old[0], moved, within=True),
         Piece(" of "),
-        Piece(signed(now.total), strong=True),
+        Piece(total, strong=True),
+        *was(old[1], total, within=True),
         Piece(" logits of "),
-        *token_pieces(vocabulary_label(model, focus.target), "target"),
-        *foil,
-        *([] if before is None else [was(signed(before.total))]),
+        *target_pieces(scene, focus),
     )

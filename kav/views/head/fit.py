@@ -20,7 +20,7 @@ from kav.model.trace import Trace
 from kav.task import Task
 from kav.views.fit import Observations, Result, Row, Spec
 from kav.views.head.messages import messages, scaling, score_title, sharpness
-from kav.views.predictions import token_labels, vocabulary_label
+from kav.views.predictions import target_pieces, token_labels
 from kav.views.scene import Focus, HeadScene, as_head, moved_query, resolve, towards_of
 from kav.views.words import Label, Piece, Reading, fixed, number, share, signed, token_pieces, was
 
@@ -64,7 +64,7 @@ def compute(spec: Spec, task: Task, last: Result | None = None) -> Result:
 
 def _result(scene: HeadScene, focus: Focus, now: Picture, *, before: Picture | None) -> Result:
     labels = token_labels(scene.trace)
-    target = _target_pieces(scene, focus)
+    target = target_pieces(scene, focus)
     place = (focus.layer, focus.head)
     beta = sharpness(scene.trace, *place)
     moved, towards = moved_query(scene.trace, focus), towards_of(scene, focus)
@@ -144,13 +144,6 @@ def _query_ticks(labels: tuple[Label, ...], focus: Focus, towards: int | None) -
     return here, (0.5, "", "t = 0.5"), (1.0, str(towards), labels[towards].shown)
 
 
-def _target_pieces(scene: HeadScene, focus: Focus) -> Reading:
-    target = token_pieces(vocabulary_label(scene.trace.model, focus.target), "target")
-    if focus.foil is None:
-        return target
-    return *target, Piece(" minus "), *token_pieces(vocabulary_label(scene.trace.model, focus.foil))
-
-
 def _scale(scene: HeadScene, focus: Focus) -> float | None:
     """The scale that an edit gives the head's output, None without such an edit."""
     scales = [
@@ -181,7 +174,7 @@ def _reading(
         Piece(signed(now.f), "direct", strong=True),
         Piece(" to the logit of "),
         *target,
-        *([] if before is None else [was(signed(before.f))]),
+        *([] if before is None else was(signed(before.f), signed(now.f))),
     )
 
 

@@ -39,6 +39,8 @@ def compute(spec: Spec, task: Task, last: Result | None = None) -> Result:
     return Result(
         kind="regression",
         reading=_reading(now, was_),
+        shading=shading,
+        changed=was_ is not None,
         query_labels=MadeLabels(places.size, lambda at: Label(f"x = {now.x_text(float(places[at]))}")),
         key_labels=_key_labels(now, columns, keys),
         values=np.where(visible, values, 0.0),
@@ -127,7 +129,7 @@ def _reading(now: AtQuery, was_: AtQuery | None) -> Reading:
         return (*here, Piece(" is empty: no observation has positive weight"))
     best = int(now.held[np.argmax(now.weights)])
     weight = float(now.weights[now.place])
-    end: Reading = () if was_ is None else (was(share(float(was_.weights[was_.place]))),)
+    end: Reading = () if was_ is None else was(share(float(was_.weights[was_.place])), share(weight))
     hardest: Reading = (Piece(" looks hardest at "), sample_piece(best, now), Piece(f" ({share(now.weights.max())})"))
     if best == now.selected:
         return (*here, *hardest, *end)

@@ -111,13 +111,18 @@ def _largest(now: AtQuery) -> np.ndarray:
 def _reading(now: AtQuery, was_: AtQuery | None) -> Reading:
     if not now.defined:
         return (Piece("Nothing: no sample has weight at "), now.query_piece())
-    share = float(now.weights[now.place] * now.y[now.place])
-    end: Reading = () if was_ is None else (was(was_.y_text(was_.f)),)
+    moved, f = _share_text(now), now.y_text(now.f)
     return (
         Piece(f"{sample_name(now.selected).capitalize()} moves "),
-        Piece(now.y_text(share), "key", strong=True),
+        Piece(moved, "key", strong=True),
+        *(() if was_ is None else was(_share_text(was_), moved, within=True)),
         Piece(" of "),
-        Piece(now.y_text(now.f), "direct", strong=True),
+        Piece(f, "direct", strong=True),
+        *(() if was_ is None else was(was_.y_text(was_.f), f, within=True)),
         Piece("; the shares sum to f"),
-        *end,
     )
+
+
+def _share_text(now: AtQuery) -> str:
+    """The selected sample's share of f."""
+    return now.y_text(float(now.weights[now.place] * now.y[now.place]))

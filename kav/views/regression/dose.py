@@ -22,7 +22,7 @@ from kav.task import Task
 from kav.views.dose import Component, Curve, Result, Spec
 from kav.views.regression.at_query import AtQuery, at_query, sample_name
 from kav.views.regression.ranges import multiple, nice_step
-from kav.views.words import Piece, Reading, numbers, was
+from kav.views.words import Piece, Reading, numbers
 
 DOSES = np.linspace(-1, 3, 81)
 N_CHOICES = 12
@@ -193,7 +193,7 @@ def _reading(now: AtQuery, sample: int, of: str, apart: _Apart) -> Reading:
     hardly = abs(with_it - without) < 0.05 * abs(with_it)
     dropped = with_it - apart.weight * apart.y
     texts = numbers((without, with_it, dropped), now.y_decimals, sign=True)
-    end: Reading = () if dict(_scales(now, of)).get(sample, 1.0) == 1 else (was(texts[1]),)
+    end: Reading = () if dict(_scales(now, of)).get(sample, 1.0) == 1 else (Piece(f"; as it runs {texts[1]}", "muted"),)
     removed: Reading = (Piece(f"{'Hardly' if hardly else 'Yes'}: without "), *_whose(who, of), Piece(" f is "))
     if of == "response":
         return (*removed, Piece(texts[0], strong=True), *end)

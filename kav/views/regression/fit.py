@@ -166,7 +166,7 @@ def _influences(name: str, now: AtQuery) -> tuple[tuple[str, float], ...]:
 def _reading(now: AtQuery, was_: AtQuery | None) -> Reading:
     if math.isnan(now.f):
         return (Piece("Undefined at "), now.query_piece(), Piece(": no observation has positive weight"))
-    end: Reading = () if was_ is None else (was(was_.y_text(was_.f)),)
+    end: Reading = () if was_ is None else was(was_.y_text(was_.f), now.y_text(now.f))
     so: Reading = (Piece(", so f = "), Piece(now.y_text(now.f), "direct", strong=True), *end)
     if now.kernel.log_K is None:  # not local: what is near the query says nothing
         heaviest = int(np.argmax(np.abs(now.weights)))

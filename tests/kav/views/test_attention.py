@@ -12,12 +12,12 @@ from hypothesis.extra.numpy import arrays
 
 import kav
 from kav.circuits.roles import prompt_roles
-from kav.model.edits import MaskKeys, ScaleHead
+from kav.model.edits import MaskKeys, ScaleHead, SetTemperature
 from kav.task import Task
 from kav.views import attention, attribution, fit, prompt
 from kav.views.scene import resolve
 from kav.views.shading import level, pool, shade
-from kav.views.words import plain, share
+from kav.views.words import number, plain, share, signed
 from tests.kav.model_factory import tiny_model
 
 
@@ -228,3 +228,38 @@ def test_panels_of_a_long_prompt_stay_far_below_the_square(baseline):
             peak = tracemalloc.get_traced_memory()[1]
             tracemalloc.stop()
             assert peak < 0.75 * n * n * 4, view.__name__
+
+
+@pytest.mark.parametrize(
+    ("controls", "verb", "unit"),
+    [
+        ({"weighting": "message"}, "carries most from", ")"),
+        ({"weighting": "logits"}, "moves most with", " logits of ◆ carriage)"),
+        ({"stage": "masked"}, "scores highest with", ")"),
+    ],
+)
+def test_reading_line_is_about_what_the_matrix_shows(scene, controls, verb, unit):
+    """With × message and in logits the sentence went on speaking of the weight."""
+    result = _compute(scene(), **controls)
+    row = np.where(result.visible[-1], result.values[-1], -np.inf if "stage" in controls else 0.0)
+    best = int(np.argmax(np.abs(row) if unit.startswith(" ") else row))
+    text = (signed if unit.startswith(" ") else number)(float(row[best]))
+    mark = "● " if best == result.key else ""
+    expected = f"Head 1.0 at ▼ 15 green {verb} {mark}{result.key_labels[best]} ({text}{unit}"
+    assert plain(result.reading) == expected
+
+
+def test_an_edit_that_leaves_the_head_alone_is_no_change(scene):
+    """Another head was scaled: the card had an amber edge and said `0.568, was 0.568`."""
+    for edit, changed in (
+        (ScaleHead(1, 2, 0.0), False),
+        (ScaleHead(1, 0, 0.0), False),
+        (ScaleHead(0, 0, 0.0), True),
+        (SetTemperature(1, 2, 0.5), False),
+        (SetTemperature(1, 0, 0.5), True),
+    ):
+        result = _compute(scene(edit))
+        assert result.changed == changed
+        assert ("was" in plain(result.reading)) == changed
+    assert _compute(scene(ScaleHead(1, 2, 0.0)), weighting="logits").changed  # the final norm divides by another scale
+    assert not _compute(scene(), weighting="logits").changed

@@ -98,9 +98,12 @@ def test_reading_line_says_share_and_total(scene):
     made = scene()
     moves, whole = (signed(float(value)) for value in (kav.attribution(made.trace).heads[1, 0], _logit(made)))
     assert plain(_compute(made).reading) == f"Head 1.0 moves {moves} of {whole} logits of ◆ carriage"
-    text = plain(_compute(scene(ScaleHead(0, 0, 0.0))).reading)
-    assert text.startswith("Head 1.0 moves ")
-    assert text.endswith(f" logits of ◆ carriage, was {whole}")
+    made = scene(ScaleHead(0, 0, 0.0))
+    parts = kav.attribution(made.trace, -1, resolve(made).target)
+    now = [signed(float(value)) for value in (parts.heads[1, 0], parts.total)]
+    assert plain(_compute(made).reading) == (
+        f"Head 1.0 moves {now[0]} (was {moves}) of {now[1]} (was {whole}) logits of ◆ carriage"
+    )
 
 
 def test_rows_say_where_the_selected_head_reads(scene):

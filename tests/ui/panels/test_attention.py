@@ -88,6 +88,32 @@ def test_weightings_change_what_is_shown(panel, qtbot):
     assert high.startswith("+")
 
 
+def test_the_colour_bar_says_what_its_ends_are(panel, qtbot):
+    """By rank its ends were −4.9 and +4.9, which the colours were not; and no end had a unit."""
+    ends = {}
+    for key in ("weight", "message", "logits"):
+        panel.weighting.set_current(key)
+        for shading in ("linear", "log", "rank"):
+            panel.shading.set_current(shading)
+            panel.request()
+            ends[key, shading] = panel.bar.texts
+    assert ends["weight", "linear"] == ("0", "1")
+    assert ends["weight", "log"] == ("≤ 1·10⁻⁴", "1, log")
+    assert ends["weight", "rank"] == ends["message", "rank"] == ("lowest", "highest in row")
+    assert ends["logits", "rank"] == ("−", "+ rank in row")
+    assert ends["message", "linear"][1].endswith(" length")
+    assert ends["logits", "linear"][1].endswith(" logits")
+    assert ends["logits", "log"][1].endswith(" logits, log")
+    assert "rank within the row" in panel.bar.toolTip()
+
+
+def test_an_edit_of_another_head_leaves_no_amber_edge(panel, session):
+    session.put_edit(ScaleHead(1, 2, 0.0))
+    assert not panel.header._edited
+    session.put_edit(ScaleHead(0, 0, 0.0))
+    assert panel.header._edited
+
+
 def test_stages_are_in_the_context_menu_and_switch_the_weighting_off(panel):
     next(action for action in panel.stages.actions() if action.data() == "scores").trigger()
     assert panel.matrix.data.visible is None

@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from PySide6.QtCore import QPoint, Qt
@@ -5,6 +7,7 @@ from PySide6.QtTest import QTest
 
 from ui import theme
 from ui.widgets.dose_plot import DosePlot
+from ui.widgets.plot import Plot
 
 
 @pytest.fixture
@@ -39,6 +42,20 @@ def test_three_curves_hold_the_numbers_of_the_result(plot):
     for item, values in ((plot.rerun, curve.response), (plot.direct, curve.direct), (plot.tangent, curve.tangent)):
         np.testing.assert_array_equal(item.data[0], curve.doses)
         np.testing.assert_array_equal(item.data[1], values)
+
+
+@pytest.mark.parametrize(
+    ("baseline", "word"), [("zero", "0 removed"), ("mean", "0 at its mean"), ("resample", "0 shuffled")]
+)
+def test_dose_0_is_called_what_it_is(plot, dose_result, monkeypatch, baseline, word):
+    """Under the mean as the baseline the axis went on saying that 0 is removed."""
+    said = []
+    monkeypatch.setattr(Plot, "paint_x_tick", lambda self, painter, x, text: said.append(text))
+    plot.show_result(replace(dose_result(), baseline=baseline))
+    plot.grab()
+    assert word in said
+    assert "1 as it runs" in said
+    assert sum(text.startswith("0 ") for text in said) == 1
 
 
 def test_the_rerun_is_the_thickest_line(plot):
