@@ -69,12 +69,12 @@ class EditedChip(Control):
             super().keyPressEvent(event)
 
     def list_edits(self) -> None:
-        """Show the edits as a menu; choosing one removes it."""
+        """Show the edits as a menu; choosing one takes it back."""
         menu = QMenu(self)
         menu.setObjectName("edited.menu")
         menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         for index, text in enumerate(self._edits):
-            action = menu.addAction(f"Remove {text}")
+            action = menu.addAction(f"Take back {text}")  # "remove" is what an edit does to a head
             action.setData(index)
         menu.addSeparator()
         menu.addAction("Reset all").setData(-1)

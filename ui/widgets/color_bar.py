@@ -14,6 +14,7 @@ from .painted import text_width, write
 from .shading import picture
 
 BAR, HEIGHT, GAP = 56, 7, 7
+LEAST, ROOM = 28, 150  # of the bar, when its texts are long; of bar and texts
 
 
 def level_text(value: float, with_sign: bool = False) -> str:
@@ -53,7 +54,14 @@ class ColorBar(QWidget):
         self.update()
 
     def sizeHint(self) -> QSize:
-        return QSize(round(text_width(self._low, 11) + text_width(self._high, 11)) + BAR + 2 * GAP + 2, 26)
+        return QSize(round(self._written()) + self._bar() + 2 * GAP + 2, 26)
+
+    def _written(self) -> float:
+        return text_width(self._low, 11) + text_width(self._high, 11)
+
+    def _bar(self) -> int:
+        """Long texts take their room from the bar, so that the card does not grow with them."""
+        return round(min(BAR, max(LEAST, ROOM - self._written())))
 
     def minimumSizeHint(self) -> QSize:
         return self.sizeHint()
@@ -62,7 +70,7 @@ class ColorBar(QWidget):
         painter = QPainter(self)
         width, middle = text_width(self._low, 11), self.height() / 2
         write(painter, QRectF(0, 0, width, self.height()), self._low, px=11, color="muted")
-        bar = QRectF(round(width) + GAP, round(middle - HEIGHT / 2), BAR, HEIGHT)
+        bar = QRectF(round(width) + GAP, round(middle - HEIGHT / 2), self._bar(), HEIGHT)
         right = QRectF(bar.right() + GAP, 0, 60, self.height())
         write(painter, right, self._high, px=11, color="muted")
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)

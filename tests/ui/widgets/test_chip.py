@@ -32,8 +32,8 @@ def test_cross_resets_and_body_lists(qtbot, chip):
     qtbot.mouseClick(chip, Qt.MouseButton.LeftButton, pos=QPoint(40, 14))
     menu = chip.findChild(QMenu, "edited.menu")
     assert [action.text() for action in menu.actions() if action.text()] == [
-        "Remove head 0.0 × 0.00",
-        "Remove head 1.1 × 0.50",
+        "Take back head 0.0 × 0.00",
+        "Take back head 1.1 × 0.50",
         "Reset all",
     ]
     with qtbot.waitSignal(chip.removeRequested) as caught:
