@@ -14,7 +14,7 @@ from kav.views.predictions import Prediction
 from kav.views.recover import on_any_device
 from kav.views.scene import RegressionScene, Scene, as_head, resolve
 from kav.views.scripts import head_setup, regression_setup
-from kav.views.words import Label, Piece, Reading, signed
+from kav.views.words import Label, Piece, Reading, number, signed
 
 _INDENTED = ("source", "other-sources")
 _SMALL = 0.006
@@ -91,7 +91,7 @@ def collapse(result: Result, n_rows: int) -> tuple[Part, ...]:
         inner = []
     room = max(n_rows - len(inner) - 1, 2)
     kept, rest = (tops, []) if len(tops) <= room else _biggest(tops, room - 1, result.total)
-    rows = [*kept, *([_rest(rest)] if rest else [])]
+    rows = [*kept, *([_rest(rest, kept)] if rest else [])]
     return (*_with_starts(rows, inner), _total(result))
 
 
@@ -106,12 +106,16 @@ def _biggest(tops: list[Part], room: int, total: float) -> tuple[list[Part], lis
     return [part for part in tops if part.name in shown], rest
 
 
-def _rest(parts: list[Part]) -> Part:
-    befores = [part.before for part in parts if part.before is not None]
+def _rest(parts: list[Part], kept: list[Part]) -> Part:
+    """The small parts as one. Where together they are more than any part shown, the name says that each is small."""
+    befores, value = [part.before for part in parts if part.before is not None], math.fsum(part.value for part in parts)
+    largest = max((abs(part.value) for part in kept), default=0.0)
+    each = max(abs(part.value) for part in parts)
+    kind = "other samples" if parts[0].kind == "sample" else "smaller parts"
     return Part(
         "rest",
-        f"{sum(part.count for part in parts):,} {'other samples' if parts[0].kind == 'sample' else 'smaller parts'}",
-        math.fsum(part.value for part in parts),
+        f"{sum(part.count for part in parts):,} {kind if abs(value) <= largest else f'parts up to {number(each)}'}",
+        value,
         0.0,
         before=math.fsum(befores) if len(befores) == len(parts) else None,
         count=sum(part.count for part in parts),

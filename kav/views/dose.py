@@ -14,7 +14,6 @@ from kav.views.scene import RegressionScene, Scene, as_head, resolve
 from kav.views.scripts import edits_source, head_setup, regression_setup
 from kav.views.words import Piece, Reading, fixed, number
 
-
 AT_ZERO = {"zero": "removed", "mean": "at its mean", "resample": "shuffled"}
 """What a component is at dose 0, by baseline."""
 

@@ -41,6 +41,7 @@ class Row:
     value: str
     note: str
     role: Role = ""
+    tip: str = ""  # more on it, for the tooltip
 
 
 @dataclass(frozen=True)
@@ -108,7 +109,8 @@ class Result:
     objective: Objective | None = None  # the parabola L_x(c) that f minimises
     decimals: tuple[int, int] = (0, 0)  # regression scene: that x and y have at least
     dof: float = 0.0  # effective degrees of freedom, trace S
-    sigma: float = 0.0  # residual standard deviation; NaN if nothing is left
+    sigma: float = 0.0  # residual standard deviation, NaN if nothing is left; in the head scene the final norm's scale
+    sigma_before: float | None = None  # head scene: the final norm's scale before the edits
 
     def sample(self, observation: int) -> int:
         """Return which sample an observation is; itself in the head scene and where every sample is a dot."""
@@ -217,6 +219,11 @@ def _head_card(result: Result, n: int) -> tuple[FormulaRow, ...]:
         FormulaRow(
             (Piece("yⱼ", strong=True), Piece(" = vⱼ W_O · u   "), Piece("towards ", "muted"), *_target(result)),
             f"{shape(n, result.d_head)} {shape(result.d_head, result.d_model)} {shape(result.d_model)}",
+        ),
+        FormulaRow(
+            (Piece("u", strong=True), Piece(" = γ W_U[:, target] / σ   "), Piece("σ: final norm, frozen", "muted")),
+            "" if result.sigma_before is None else f"was {number(result.sigma_before)}",
+            f"σ {number(result.sigma)}",
         ),
         FormulaRow(
             (Piece("f", "direct", strong=True), Piece(" = Σ αⱼ yⱼ   "), Piece("the average of a kernel fit", "muted")),

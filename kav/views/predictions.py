@@ -11,7 +11,7 @@ from kav.model.model import Model
 from kav.model.tokenizer import Tokens
 from kav.model.trace import Trace
 from kav.views.scene import Focus, HeadScene
-from kav.views.words import Label, Piece, Reading, token_pieces
+from kav.views.words import Label, Piece, Reading, share, token_pieces, was
 
 
 @dataclass(frozen=True)
@@ -45,6 +45,19 @@ def predictions(scene: HeadScene, focus: Focus, n: int = 20) -> tuple[Prediction
         )
         for token in (ids if focus.target in ids else [*ids, focus.target])
     )
+
+
+def predictions_reading(found: tuple[Prediction, ...], place: Label | None) -> Reading:
+    """Return what is predicted in a sentence: `After ▼ 16 the: ◆ blue (0.900, was 0.351), then scar (0.003)`."""
+    if not found or place is None:
+        return ()
+    pieces = [Piece("After "), *token_pieces(place, "query"), Piece(": ")]
+    told = [found[0], *found[1:2], *(one for one in found[2:] if one.is_target)]
+    for at, one in enumerate(told):
+        pieces += [Piece("", "") if at == 0 else Piece(", then ")]
+        pieces += [*token_pieces(one.label, "target" if one.is_target else ""), Piece(f" ({share(one.probability)}")]
+        pieces += [*(() if one.before is None else was(share(one.before), share(one.probability))), Piece(")")]
+    return tuple(piece for piece in pieces if piece.text)
 
 
 def most_probable(values: np.ndarray, n: int) -> np.ndarray:

@@ -10,8 +10,8 @@ from PySide6.QtWidgets import QStackedLayout
 
 from kav.model.trace import Trace
 from kav.views import attribution
-from kav.views.predictions import token_labels
-from kav.views.words import number
+from kav.views.predictions import predictions_reading, token_labels
+from kav.views.words import Reading, number
 
 from ..panel import Panel
 from ..widgets.card import Caption
@@ -72,6 +72,10 @@ class AttributionPanel(Panel):
         else:
             self._show_place(result)
 
+    def reading(self, result: attribution.Result) -> Reading:
+        shown = self.picture.current() == "predictions" and result.kind == "head"
+        return predictions_reading(result.predictions, result.read_at) if shown else result.reading
+
     def on_scene(self, kind: str) -> None:
         self.picture.setVisible(kind == "head")
         shown = self.picture.current() if kind == "head" else "bars"
@@ -111,6 +115,7 @@ class AttributionPanel(Panel):
 
     def _on_picture_changed(self, key: str) -> None:
         self._stack.setCurrentWidget(self.bars if key == "bars" else self.predictions)
+        self.redraw()
 
     def _on_read_at_changed(self, place: object) -> None:
         if self.session.kind == "head":

@@ -47,6 +47,7 @@ class CircuitsPanel(Panel):
     depends_on_run = False
 
     def build(self) -> None:
+        self._exact = False  # whether the kernel of the samples is a head
         self._head = QWidget(self.body)
         self.matrix = MatrixView(self._head, name="circuits.matrix", label="circuit")
         self.spectrum = Spectrum(self._head, name="circuits.spectrum")
@@ -112,6 +113,8 @@ class CircuitsPanel(Panel):
     def draw(self, result: circuits.Result) -> None:
         if result.kind == "regression":
             self.formula.set_formula(result.formula)
+            self._exact = result.formula.exact
+            self.exact.setVisible(self._exact)
             return
         rows, columns = ROLES[result.circuit]
         tokens = result.space == "tokens"
@@ -150,7 +153,7 @@ class CircuitsPanel(Panel):
         head = kind == "head"
         for widget in (self.circuit, self.space, self.bar):
             widget.setVisible(head)
-        self.exact.setVisible(not head)
+        self.exact.setVisible(not head and self._exact)
         self._stack.setCurrentWidget(self._head if head else self.formula)
         self.inspector.dismiss()
         self._show_offset()

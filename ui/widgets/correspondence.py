@@ -14,6 +14,7 @@ from ..marks import paint_mark
 from ..theme import current, font
 from .control import Control, fill
 from .drawing import baseline, box, draw_text, focus_ring, text_width
+from .painted import elided
 
 WIDTH, NAME, NOTE, BREAK, LEFT, TEXT, RIGHT = 196, 18, 16, 12, 1, 22, 182
 # A rule stands between what is asked, what is observed, and what comes out.
@@ -65,9 +66,15 @@ class Correspondence(Control):
         rects = self.row_rects()
         return QSize(WIDTH, int(rects[-1].bottom()) + 2 if rects else 0)
 
+    def tip(self, row: Row) -> str:
+        """Return what the tooltip of a row says: more on it, and its note where that is cut off."""
+        cut = text_width(row.note, font(11)) > WIDTH - TEXT
+        return "\n".join(text for text in (row.note if cut else "", row.tip) if text)
+
     def _hover(self, key: str) -> None:
         if key != self._over:
             self._over = key
+            self.setToolTip("".join(self.tip(row) for row in self._rows if row.key == key))
             self.update()
             self.rowHovered.emit(key)
 
@@ -115,4 +122,4 @@ class Correspondence(Control):
         draw_text(painter, RIGHT - text_width(row.value, strong), baseline(middle, f), row.value, strong, ink)
         if row.note:
             base = baseline(rect.top() + NAME + NOTE / 2 - 1, font(11))
-            draw_text(painter, TEXT, base, row.note, font(11), theme.muted)
+            draw_text(painter, TEXT, base, elided(row.note, WIDTH - TEXT, 11), font(11), theme.muted)

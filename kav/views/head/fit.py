@@ -13,6 +13,7 @@ import numpy as np
 
 from kav import smoother
 from kav.arrays import like, to_host
+from kav.effects.readout import Readout
 from kav.model.edits import ScaleHead
 from kav.model.head import curve as head_curve
 from kav.model.head import query_direction
@@ -36,6 +37,7 @@ class Picture:
     weights: np.ndarray  # (n_tokens,)
     responses: np.ndarray  # (n_tokens,)
     f: float
+    sigma: float  # what the final norm divides by
 
     def observations(self) -> Observations:
         """The row as dots; what is not visible keeps place 0."""
@@ -50,7 +52,8 @@ def picture(trace: Trace, focus: Focus) -> Picture:
     weights = trace.pattern(focus.layer, focus.head, row).astype(np.float64)
     place, to = (focus.layer, focus.head), (focus.target, focus.foil)
     y = messages(trace, *place, to=to, queries=row).block()[0, :]
-    return Picture(scores, weights[0, :], y, float(weights[0, :] @ y))
+    sigma = float(to_host(Readout(trace, (row.start, row.stop), *to).sigma)[0, 0])
+    return Picture(scores, weights[0, :], y, float(weights[0, :] @ y), sigma)
 
 
 def compute(spec: Spec, task: Task, last: Result | None = None) -> Result:
@@ -91,11 +94,13 @@ def _result(scene: HeadScene, focus: Focus, now: Picture, *, before: Picture | N
         x_title=f"score {score_title(scene.trace, *place)} of the keys →",
         y_title=(Piece("↑ message: logits of "), *target),
         f_text=f"f = {signed(now.f)} logits",
-        rows=_rows(now, labels, focus, towards=towards, query_at=query_at, target=target, beta=beta),
+        rows=_rows(now, labels, focus, towards=towards, query_at=query_at, target=target, beta=beta, before=before),
         before=None if before is None else shown[1],
         before_f=None if before is None else before.f,
         towards=towards,
         beta=beta,
+        sigma=now.sigma,
+        sigma_before=None if before is None else before.sigma,
         scaling=scaling(scene.trace, *place).strip(),
         d_head=scene.trace.model.config.d_head,
         d_model=scene.trace.model.config.d_model,
@@ -187,6 +192,7 @@ def _rows(
     query_at: float,
     target: Reading,
     beta: float,
+    before: Picture | None,
 ) -> tuple[Row, ...]:
     """The correspondence table: query, observed key, response, weight, prediction (B5)."""
     key, seen = focus.key, now.scores[focus.key] > -np.inf
@@ -201,8 +207,24 @@ def _rows(
         Row("query", "query", "query", f"t = {fixed(query_at)}", way, "query"),
         Row("curve", "curve", "f as it moves", "", "", "query"),
         Row("key", "key", "observed key", score if seen else "masked", str(labels[key]), "key"),
-        Row("response", "response", "response", signed(now.responses[key]), f"its message to “{words}”"),
+        Row(
+            "response",
+            "response",
+            "response",
+            signed(now.responses[key]),
+            f"its message to “{words}”",
+            tip=_tip(now, before),
+        ),
         Row("weight", "weight", "weight", share(float(now.weights[key])), f"exp(s) / Σ exp(s){sharp}"),
         Row("prediction", "direct", "prediction f", signed(now.f), "Σ weight × response", "direct"),
         Row("effective", "", "effective keys", number(n_effective), f"entropy {number(nats)} nats"),
+    )
+
+
+def _tip(now: Picture, before: Picture | None) -> str:
+    """What a message is divided by, which an edit of another head changes too."""
+    moved = "" if before is None else f": {number(now.sigma)}, was {number(before.sigma)}"
+    return (
+        "Logits that this message adds per unit of weight. The final norm divides it by its scale σ of the whole "
+        f"stream, which an edit of any head or MLP changes{moved}"
     )

@@ -22,7 +22,7 @@ from kav.task import Task
 from kav.views.dose import Component, Curve, Result, Spec
 from kav.views.regression.at_query import AtQuery, at_query, sample_name
 from kav.views.regression.ranges import multiple, nice_step
-from kav.views.words import Piece, Reading, numbers
+from kav.views.words import Piece, Reading, fixed, numbers
 
 DOSES = np.linspace(-1, 3, 81)
 N_CHOICES = 12
@@ -57,7 +57,7 @@ def compute(spec: Spec, task: Task, last: Result | None = None) -> Result:
         y_range=_y_range(curve),
         y_title=(Piece("↑ f(x)"),),
         x_title=f"dose: scale on the {of} of {name} →",
-        names=("refit (renormalised)" if of == "weight" else "response scaled", "not renormalised", "tangent at 1"),
+        names=(_response_name(curve, of), "not renormalised", "tangent at 1"),
         choices=_choices(now, sample, of),
     )
 
@@ -172,6 +172,16 @@ def _y_range(curve: Curve) -> tuple[float, float]:
         low, high = low - margin, high + margin
     step = nice_step(high - low, 20)
     return multiple(math.floor(low / step) - 1, step), multiple(math.ceil(high / step) + 1, step)
+
+
+def _response_name(curve: Curve, of: str) -> str:
+    """What the response is called; a refit says from where on negative weights cancel the others."""
+    if of != "weight":
+        return "response scaled"
+    held = curve.doses[np.isfinite(curve.response)]
+    if not held.size or held[0] == curve.doses[0]:
+        return "refit (renormalised)"
+    return f"refit, undefined below {fixed(float(held[0]))}: weights cancel"
 
 
 def _choices(now: AtQuery, sample: int, of: str) -> tuple[tuple[str, Component], ...]:

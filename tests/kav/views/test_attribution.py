@@ -82,6 +82,18 @@ def test_with_room_nothing_is_collapsed_and_small_parts_go_first(scene):
     assert max(hidden) <= min(shown)
 
 
+def test_many_small_parts_that_are_much_together_are_told_to_be_small(scene):
+    """`296 smaller parts +10.9` stood under parts of 10.0 and less."""
+    result = _compute(scene())
+    sizes = (3.0, *(0.5,) * 9, -0.25)
+    parts = tuple(attribution.Part("mlp", f"mlp {i}", value, 0.0, layer=i) for i, value in enumerate(sizes))
+    many = replace(result, parts=parts, total=sum(sizes))
+    names = [part.name for part in attribution.collapse(many, 4)]
+    assert names[:-1] == ["mlp 0", "mlp 1", "9 parts up to 0.50"]
+    few = replace(result, parts=parts[:5], total=5.0)
+    assert [part.name for part in attribution.collapse(few, 4)][:-1] == ["mlp 0", "mlp 1", "3 smaller parts"]
+
+
 def test_values_are_those_of_the_public_attribution(scene):
     made = scene(query=9, target=17, foil=40)
     parts = kav.attribution(made.trace, 9, 17, 40)

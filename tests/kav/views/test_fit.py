@@ -180,3 +180,16 @@ def test_a_single_token_has_a_picture(scene):
     assert result.towards is None
     assert len(result.query_ticks) == 1
     assert np.ptp(result.curve_f) == 0
+
+
+def test_messages_say_what_divides_them_and_that_an_edit_changes_it(scene):
+    """Another head was removed and every message of this one changed: the final norm divides by another scale."""
+    before, after = (_compute(made) for made in (scene(), scene(ScaleHead(1, 1, 0.0))))
+    sigma = [kav.attribution(made.trace).scale for made in (scene(), scene(ScaleHead(1, 1, 0.0)))]
+    assert (before.sigma, before.sigma_before) == (pytest.approx(sigma[0], rel=1e-5), None)
+    assert (after.sigma, after.sigma_before) == tuple(pytest.approx(one, rel=1e-5) for one in sigma[::-1])
+    np.testing.assert_allclose(after.points.y * sigma[1], before.points.y * sigma[0], rtol=1e-4, atol=1e-4)
+    tip = next(row.tip for row in after.rows if row.key == "response")
+    assert tip.endswith(f"{number(sigma[1])}, was {number(sigma[0])}")
+    card = [(row.shape, row.value) for row in fit.formula(after) if "σ" in plain(row.formula)]
+    assert card == [(f"was {number(sigma[0])}", f"σ {number(sigma[1])}")]

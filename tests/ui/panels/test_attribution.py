@@ -2,6 +2,7 @@ import pytest
 from PySide6.QtCore import Qt
 
 from kav.model.edits import ScaleHead
+from kav.views.words import share
 from ui.panels.attribution import AttributionPanel
 
 
@@ -115,3 +116,19 @@ def test_the_places_of_the_samples_are_listed_when_they_are_wanted(panel, sessio
     assert panel.read_at.count() == n + 1
     qtbot.keyClick(panel.read_at, Qt.Key.Key_Down)
     assert session.document.x_query == min(session.document.samples.x)
+
+
+def test_the_predictions_have_a_sentence_of_their_own(panel, session, qtbot):
+    """Over the table of next tokens stood the sentence of the bars."""
+    bars = panel.header.reading.text()
+    panel.picture.setFocus()
+    qtbot.keyClick(panel.picture, Qt.Key.Key_Right)
+    best, second = panel.result.predictions[:2]
+    said = panel.header.reading.text()
+    assert said.startswith(f"After ▼ 15 green: ◆ {best.label.shown} ({share(best.probability)})")
+    assert said.endswith(f", then {second.label.shown} ({share(second.probability)})")
+    session.put_edit(ScaleHead(1, 0, 0.0))
+    assert f", was {share(best.probability)})" in panel.header.reading.text()
+    session.undo_stack.undo()
+    qtbot.keyClick(panel.picture, Qt.Key.Key_Left)
+    assert panel.header.reading.text() == bars

@@ -144,3 +144,14 @@ def test_a_kernel_that_is_no_head_shows_why(panel, session):
     assert not panel.formula.W_QK.isVisible()
     assert "not exp(bilinear)" in panel.accessibleDescription()
     assert not panel.grab().isNull()
+
+
+def test_only_a_kernel_that_is_a_head_is_called_exact(panel, session):
+    session.set_scene("regression")
+    assert panel.exact.isVisible()
+    session.set_kernel("epanechnikov")
+    assert not panel.exact.isVisible()
+    session.set_kernel("exp-dot-product")
+    assert panel.exact.isVisible()
+    session.set_scene("head")
+    assert not panel.exact.isVisible()

@@ -4,7 +4,9 @@ import pytest
 from PySide6.QtCore import QPoint, Qt
 
 from kav.views.fit import Row
+from ui.widgets import correspondence
 from ui.widgets.correspondence import Correspondence
+from ui.widgets.drawing import text_width
 
 ROWS = (
     Row("query", "query", "query", "t = 0.00", "13 Pharaoh → 12 carriage"),
@@ -54,3 +56,21 @@ def test_keyboard_walks_the_rows_and_escape_leaves_them(qtbot, table):
 
 def test_values_are_read_by_screen_readers(table):
     assert "observed key s = 10.11" in table.accessibleDescription()
+
+
+def test_a_note_too_long_for_the_card_is_elided_and_told_in_full(table, monkeypatch, qtbot):
+    """`its message to “John minus Mary”` ran out of the card."""
+    drawn = []
+    draw = correspondence.draw_text
+    monkeypatch.setattr(correspondence, "draw_text", lambda *at: drawn.append((at[3], at[4], at[1])) or draw(*at))
+    note = "its message to “the Alexandrian minus the Constantinopolitan”"
+    table.set_rows(
+        (*ROWS[:2], Row("response", "response", "response", "+5.89", note, tip="Logits per unit of weight."))
+    )
+    table.grab()
+    assert any(text.startswith("its message to “the Alex") and text.endswith("…") for text, _, _ in drawn)
+    assert all(x + text_width(text, f) <= table.width() for text, f, x in drawn)
+    qtbot.mouseMove(table, table.row_rects()[2].center().toPoint())
+    assert table.toolTip() == f"{note}\nLogits per unit of weight."
+    qtbot.mouseMove(table, table.row_rects()[0].center().toPoint())
+    assert table.toolTip() == ""
