@@ -15,9 +15,10 @@ Role = Literal["", "query", "key", "target", "direct", "muted", "error"]
 Mark = Literal["", "query", "key", "target", "direct", "rerun", "response", "weight", "curve", "kernel"]
 
 _GLYPHS = {"query": "▼", "key": "●", "target": "◆"}
-_SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
+_SUPERSCRIPTS = str.maketrans("-.0123456789", "⁻·⁰¹²³⁴⁵⁶⁷⁸⁹")
 _UNDEFINED = "undefined"
 _APART = 3
+_CONSTANT = 0.15  # slopes below are overhead and noise
 
 
 @dataclass(frozen=True)
@@ -174,6 +175,13 @@ def signed(value: float, decimals: int = 0) -> str:
     if abs(value) < 10.0 ** -(max(decimals, 2) + 1):
         return "0.00"
     return _with_sign(number(value, decimals))
+
+
+def growth(slope: float) -> str:
+    """Return how something grows with n, by its slope on log-log axes: `n²·⁸`, or "about constant" near 0."""
+    if math.isnan(slope) or abs(slope) < _CONSTANT:
+        return _UNDEFINED if math.isnan(slope) else "about constant"
+    return "n" + f"{slope:.1f}".translate(_SUPERSCRIPTS)
 
 
 def share(value: float) -> str:

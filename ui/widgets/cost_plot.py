@@ -10,7 +10,7 @@ from PySide6.QtGui import QColor, QPainter
 from PySide6.QtWidgets import QWidget
 
 from kav.regression.cost import CostLine, CostStory
-from kav.views.words import fixed
+from kav.views.words import growth
 
 from ..theme import current
 from .axes import Span
@@ -109,8 +109,8 @@ class CostPlot(Plot):
 
 
 def words_of(line: CostLine) -> str:
-    """Return the name of a line with its slope: `kernel ridge: solve n equations, slope 2.87`."""
-    return f"{line.words}, slope {fixed(line.slope)}"
+    """Return the name of a line with its slope: `kernel ridge: solve n equations, n²·⁹`."""
+    return f"{line.words}, {growth(line.slope)}"
 
 
 def seconds_text(power: int) -> str:

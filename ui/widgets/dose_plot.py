@@ -20,6 +20,7 @@ from .plot import Plot
 
 DISC, EDITED_DISC = 6.6, 9.0
 STEP = 0.01  # of an arrow key
+APART = 12.0  # px between names of curves on one line, which would read as one
 SNAP = 0.02  # a dose this near to 0 or 1 becomes 0 or 1 while dragging
 
 
@@ -207,7 +208,7 @@ class DosePlot(Plot):
             box = self._remembered.place(places, bounds, taken, wanted=belongs(lines[name], rivals))
             if box is not None:
                 placed.append((run, box))
-                taken = taken.with_box(box)
+                taken = taken.with_box(Box(box.left - APART, box.top, box.width + 2 * APART, box.height))
         return placed
 
     def _polyline(self, doses: np.ndarray, values: np.ndarray) -> np.ndarray:

@@ -111,9 +111,14 @@ def paint_selected(painter: QPainter, x: float, y: float, r: float, filled: bool
     painter.drawEllipse(QPointF(x, y), r, r)
 
 
+def moved_away(before: np.ndarray, now: np.ndarray) -> np.ndarray:
+    """Return which dots are no longer where they were, (n,) bool."""
+    return np.asarray(np.abs(before - now).max(axis=1, initial=0.0) > 1.0)
+
+
 def paint_before(painter: QPainter, before: np.ndarray, now: np.ndarray, shown: np.ndarray) -> None:
     """Paint dotted outlines where dots (n, 3) were, if they moved or changed size by more than a pixel."""
-    moved = shown & (np.abs(before - now).max(axis=1, initial=0.0) > 1.0)
+    moved = shown & moved_away(before, now)
     painter.setPen(_dotted(1.4))
     painter.setBrush(Qt.BrushStyle.NoBrush)
     for x, y, r in before[moved]:

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 TIE, SAMPLE, GAP = 12.0, 22.0, 6.0  # the line from the curve, the piece of it, and the gap before the name
 WIDEST = 136.0
+LEAST = 1e-6  # of a far-end influence that is worth its digits
 ROW, TWO_ROWS = 15.0, 29.0
 
 
@@ -58,7 +59,7 @@ def _words(plot: FitPicture) -> list[tuple[tuple[Run, ...], tuple[Run, ...]]]:
     found = []
     for name, how, value, color in named:
         notes = [how] if how else []
-        notes += [] if value is None else [f"far end {signed_number(value)}"]
+        notes += [] if value is None else [f"far end {far_end(value)}"]
         note = elided((Run(", ".join(notes), theme.muted, 10),), WIDEST)
         found.append((elided((Run(name, color, 11, 500),), WIDEST), note))
     return found
@@ -81,9 +82,16 @@ def put_ends(labels: Labels, plot: FitPicture) -> list[End]:
     return [End(end, row - up, curve) for end, row, curve in zip(ends, rows.tolist(), curves, strict=False)]
 
 
-def signed_number(value: float) -> str:
-    """Return a number with its sign; exactly nothing is 0."""
-    return "0" if value == 0 else f"+{number(value)}" if value > 0 else number(value)
+def with_influence(words: str, value: float | None) -> str:
+    """Return a curve's name with how much its right end moves per unit of the left-most response."""
+    return words if value is None else f"{words}, far end {far_end(value)}"
+
+
+def far_end(value: float) -> str:
+    """Return a far-end influence with its sign: `−0.0411`; exactly nothing is 0, and less than a millionth `≈ 0`."""
+    if abs(value) < LEAST:
+        return "0" if value == 0 else "≈ 0"
+    return f"+{number(value)}" if value > 0 else number(value)
 
 
 def _end_row(plot: FitPicture, at: np.ndarray, y: np.ndarray) -> float:

@@ -12,8 +12,8 @@ from PySide6.QtGui import QColor, QPainter, QPen
 from kav.views.words import signed
 
 from ..theme import current
-from .dots import RING, named
-from .fit_ends import End, paint_ends, put_ends, signed_number
+from .dots import RING, moved_away, named
+from .fit_ends import End, paint_ends, put_ends, with_influence
 from .labels import Box, Obstacles, along, candidates, place
 from .lettering import Run, elided, height_of, label_runs, paint_runs, reading_runs, width_of
 
@@ -53,6 +53,10 @@ class Labels:
         dots = plot.places[plot.drawn]
         if 0 <= result.selected < len(plot.places):
             dots = np.vstack([dots, plot.places[result.selected] + np.asarray([0.0, 0.0, RING + 1])])
+        before = plot.before_px()
+        if before is not None and result.before is not None:
+            outlined = (plot.drawn | ~result.points.visible) & result.before.visible
+            dots = np.vstack([dots, before[outlined & moved_away(before, plot.places)]])
         self.curve = _polyline(plot, result.curve_at, result.curve_f)
         row = row_of(plot, plot.f_shown)
         self.kernel = np.empty((0, 2))
@@ -199,11 +203,6 @@ def _put_baselines(labels: Labels, plot: FitPicture) -> None:
             labels.put_over(name, along(line, width_of(name), height_of(name), prefer=0.9))
 
 
-def with_influence(words: str, value: float | None) -> str:
-    """Return a curve's name with how much its right end moves per unit of the left-most response."""
-    return words if value is None else f"{words}, far end {signed_number(value)}"
-
-
 def _put_axis_title(labels: Labels, plot: FitPicture) -> None:
     """The value axis' title at the top left, beside the drop line rather than across it."""
     frame = plot.frame_px
@@ -220,7 +219,8 @@ def _put_axis_title(labels: Labels, plot: FitPicture) -> None:
 def _put_band_note(labels: Labels, plot: FitPicture) -> None:
     """At the lower edge of the band, right or left; where dots or curves leave no place it is not said."""
     frame, result = plot.frame_px, plot.result
-    text = "f cannot leave the band" if result.band_holds else "f may leave the range of the data"
+    held = "f cannot leave the band" if result.kind == "head" else "f cannot leave the range of the data"
+    text = held if result.band_holds else "f may leave the range of the data"
     runs = (Run(text, current().muted, 11),)
     width, edge = width_of(runs), float(frame.y_px(result.band[0]))
     columns = (frame.right - 4 - width, frame.left + 8)

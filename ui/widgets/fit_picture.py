@@ -25,6 +25,7 @@ from .plot_items import Curve
 HEADROOM, COMPACT_HEADROOM, FOOTROOM = 0.15, 0.27, 0.10
 ROUND_ROOM, KERNEL_FOOTROOM = 0.035, 0.17
 KERNEL_HEIGHT = 0.15  # of the drawing area
+HALF_DOT = 11.0  # room at the right for the half of a dot at the end of the data
 AXIS_GAP = 8.0  # between the query axis and the drawing area
 DASHES = ((6.0, 3.0), (2.0, 2.0), (9.0, 3.0, 2.0, 3.0), (12.0, 4.0), (4.0, 5.0), (8.0, 2.0, 2.0, 2.0, 2.0, 2.0))
 CROWDED = 3.2  # radius of a dot over the density of the cloud
@@ -68,7 +69,7 @@ class FitPicture(Plot):
         self.result = result
         if new_scene:
             self._zoom = (0.0, 1.0, 0.0, 1.0)
-        room = FitPicture.right_room + room_for(self)
+        room = FitPicture.right_room + room_for(self) + (HALF_DOT if result.kind == "regression" else 0.0)
         if room != self.right_room:
             self.right_room = room
             self.relayout()

@@ -53,7 +53,7 @@ class RegressionFitFooter(QWidget):
             self,
             name="fit.picture",
             label="picture",
-            tip="The fit, the leave-one-out error over bandwidths, or what each method costs",
+            tip="The fit; h: the leave-one-out error over bandwidths; cost: what each method costs",
         )
         self._make_bandwidth()
         self._baseline_caption = Caption("baseline", self)
@@ -63,13 +63,14 @@ class RegressionFitFooter(QWidget):
             width=96,
             name="fit.baseline",
             label="baseline",
-            tip="Other estimates on the same data",
+            tip="Other estimates of the data; far end: how far f moves at its right end per unit of the left-most y",
         )
         self.measure = Button("Measure again", self, name="fit.measure", tip="Time the three methods on this machine")
         self._arrange()
 
     def _make_bandwidth(self) -> None:
         self._h_caption = Caption("h", self)
+        self._h_caption.setToolTip("h: the bandwidth, in units of x")
         self.slider = Slider(
             0.05,
             5.0,
@@ -78,21 +79,24 @@ class RegressionFitFooter(QWidget):
             log=True,
             name="fit.bandwidth_slider",
             label="bandwidth h",
-            tip="Bandwidth h, in units of x",
+            tip="h: the bandwidth, in units of x",
         )
         self.h = ValueField(
             self,
             name="fit.bandwidth",
             label="bandwidth h",
-            tip="h, in units of x",
+            tip="h: the bandwidth, in units of x",
             rule=self._broken_bandwidth,
             written=number,
         )
         self.loo = Button(
-            "use LOO minimum", self, name="fit.loo", tip="The bandwidth with the smallest leave-one-out error"
+            "use LOO minimum", self, name="fit.loo", tip="LOO: the bandwidth with the smallest leave-one-out error"
         )
         self.objective = Check(
-            "L(c)", self, name="fit.objective_shown", tip="The local objective beside the plot: its minimum is the fit"
+            "L(c)",
+            self,
+            name="fit.objective_shown",
+            tip="L(c): the local objective Σ K (yᵢ − c)², beside the plot; its minimum is the fit",
         )
 
     def _arrange(self) -> None:

@@ -175,13 +175,13 @@ def _y_range(curve: Curve) -> tuple[float, float]:
 
 
 def _response_name(curve: Curve, of: str) -> str:
-    """What the response is called; a refit says from where on negative weights cancel the others."""
+    """What the response is called; a refit says below which dose weights cancel."""
     if of != "weight":
         return "response scaled"
     held = curve.doses[np.isfinite(curve.response)]
     if not held.size or held[0] == curve.doses[0]:
         return "refit (renormalised)"
-    return f"refit, undefined below {fixed(float(held[0]))}: weights cancel"
+    return f"refit (none below {fixed(float(held[0]))})"
 
 
 def _choices(now: AtQuery, sample: int, of: str) -> tuple[tuple[str, Component], ...]:

@@ -6,7 +6,7 @@ import math
 
 from kav.regression.cost import CostStory
 from kav.views.fit import Result
-from kav.views.words import Piece, Reading, fixed, number
+from kav.views.words import Piece, Reading, growth, number
 
 
 def bandwidth_reading(result: Result) -> Reading:
@@ -31,15 +31,23 @@ def _now(result: Result) -> Piece:
 
 
 def cost_reading(story: CostStory | None) -> Reading:
-    """`Kernel ridge grows like n^2.7, the smoother like n^1.0; from moments like n^0.1`."""
+    """`Kernel ridge grows like n²·⁷, the smoother like n¹·⁰; from moments it is about constant`."""
     if story is None:
         return (Piece("What a fit costs as the samples grow, measured on this machine"),)
-    slopes = {line.name: fixed(line.slope) for line in story.lines}
-    return (
-        Piece("Kernel ridge grows like "),
-        Piece(f"n^{slopes['ridge']}", strong=True),
-        Piece(", the smoother like "),
-        Piece(f"n^{slopes['smoother']}", strong=True),
-        Piece("; from moments like "),
-        Piece(f"n^{slopes['moments']}", strong=True),
+    ridge, smoother, moments = (
+        growth(next(line.slope for line in story.lines if line.name == name))
+        for name in ("ridge", "smoother", "moments")
     )
+    return (
+        Piece("Kernel ridge"),
+        *_grows(ridge),
+        Piece(", the smoother"),
+        *_grows(smoother),
+        Piece("; from moments it"),
+        *_grows(moments),
+    )
+
+
+def _grows(words: str) -> Reading:
+    verb = " grows like " if words.startswith("n") else " is "
+    return Piece(verb), Piece(words, strong=True)

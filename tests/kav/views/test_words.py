@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kav.views.words import Label, Piece, fixed, number, numbers, plain, share, signed, token_pieces
+from kav.views.words import Label, Piece, fixed, growth, number, numbers, plain, share, signed, token_pieces
 
 finite = st.floats(min_value=-1e9, max_value=1e9)
 _ASCII = str.maketrans("−⁻⁰¹²³⁴⁵⁶⁷⁸⁹", "--0123456789")
@@ -82,6 +82,15 @@ def test_signed_never_shows_an_ascii_minus_or_a_wrong_sign(value):
 )
 def test_share_has_three_decimals(value, text):
     assert share(value) == text
+
+
+@pytest.mark.parametrize(
+    ("slope", "text"),
+    [(2.82, "n²·⁸"), (1.0, "n¹·⁰"), (-0.03, "about constant"), (0.1, "about constant"), (-0.5, "n⁻⁰·⁵"),
+     (math.nan, "undefined")],
+)  # fmt: skip
+def test_growth_is_a_power_of_n_or_about_constant(slope, text):
+    assert growth(slope) == text
 
 
 def test_dose_has_two_decimals_and_no_negative_zero():

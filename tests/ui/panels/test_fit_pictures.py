@@ -13,14 +13,14 @@ from kav.regression.baseline_fits import influences
 from kav.regression.fit import fit as kernel_fit
 from kav.regression.rules import rule_of_thumb
 from kav.regression.samples import Samples, sine
-from kav.views.words import number
+from kav.views.words import growth, number
 from ui.engine import Engine
 from ui.export import with_suffix
 from ui.panels.fit import FitPanel
 from ui.session import Session
 from ui.widgets.bandwidth_plot import axes_of
-from ui.widgets.cost_plot import seconds_text
-from ui.widgets.fit_ends import signed_number
+from ui.widgets.cost_plot import seconds_text, words_of
+from ui.widgets.fit_ends import far_end
 
 
 @pytest.fixture
@@ -160,7 +160,8 @@ def test_the_cost_is_measured_when_first_looked_at_and_drawn_with_its_slopes(pan
         places = plot.points_px(line)
         np.testing.assert_allclose(10 ** np.asarray([plot.frame_px.x_at(x) for x, _ in places]), line.n)
     ridge = plot.story.lines[0]
-    assert f"n^{ridge.slope:.2f}".replace("-", "−") in panel.header.reading.text()
+    assert growth(ridge.slope) in panel.header.reading.text()
+    assert words_of(ridge) == f"{ridge.words}, {growth(ridge.slope)}"
     plot.grab()
     for factor in (1 / 0.85, 0.85):  # the axes are logarithms of what is shown: no zoom makes them endless
         for _ in range(200):
@@ -226,7 +227,7 @@ def test_every_baseline_is_drawn_and_named_with_its_far_end_influence(panel, ses
     assert "f as the query moves" in names
     for words in exact.keys() - {"Epanechnikov fit"}:
         assert words in names
-        assert f"far end {signed_number(exact[words])}" in names
+        assert f"far end {far_end(exact[words])}" in names
     frame = panel.plot.frame_px
     beside = [box for runs, box in panel.plot.labels.placed if runs[0].text in exact]
     assert len(beside) == 6
@@ -365,3 +366,36 @@ def test_each_picture_has_its_own_controls_and_the_scene_of_heads_none_of_them(p
     session.set_scene("regression")
     assert panel.picture == "cost"
     assert panel._stack.currentWidget() is panel.cost_plot, "the picture chosen is there again"
+
+
+def test_a_far_end_too_small_to_mean_anything_has_no_digits():
+    """A label said `far end +5.9·10⁻²⁵⁹`; only what is exactly nothing is 0."""
+    assert [far_end(value) for value in (5.9e-259, -1e-9, 0.0, 0.0411, -0.25)] == [
+        "≈ 0",
+        "≈ 0",
+        "0",
+        "+0.0411",
+        "−0.25",
+    ]
+
+
+def test_short_words_are_spelled_out_where_the_pointer_rests(panel, session):
+    session.set_scene("regression")
+    footer = panel.regression_footer
+    for widget, words in (
+        (footer.h, "bandwidth"),
+        (footer.loo, "leave-one-out error"),
+        (footer.objective, "local objective"),
+        (footer.baseline, "per unit of the left-most y"),
+    ):
+        assert words in widget.toolTip()
+
+
+def test_the_disc_of_the_last_sample_is_whole(panel, session):
+    """Selected at the right end, half of it was beyond the edge of the plot."""
+    session.set_scene("regression")
+    session.set_samples(Samples([0.0, 5.0, 10.0], [1.0, 2.0, 3.0]))
+    session.set_x_query(10.0)
+    session.set_h(0.5)
+    x, _, r = panel.plot.place_dots()[2]
+    assert x + r <= panel.plot.viewport().width()

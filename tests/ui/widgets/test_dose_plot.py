@@ -5,6 +5,7 @@ import pytest
 from PySide6.QtCore import QPoint, Qt
 from PySide6.QtTest import QTest
 
+from kav.views.dose import Curve
 from ui import theme
 from ui.widgets.dose_plot import DosePlot
 from ui.widgets.plot import Plot
@@ -61,6 +62,21 @@ def test_dose_0_is_called_what_it_is(plot, dose_result, monkeypatch, baseline, w
 def test_the_rerun_is_the_thickest_line(plot):
     widths = [item.pen().widthF() for item in (plot.rerun, plot.direct, plot.tangent)]
     assert widths == [2.6, 1.8, 1.8]
+
+
+def test_names_of_two_curves_on_one_line_stand_apart(plot, dose_result):
+    """`not renormalised tangent at 1` read as one name between two curves."""
+    doses, names = np.linspace(-1, 3, 41), ("refit (renormalised)", "not renormalised", "tangent at 1")
+    for direct, tangent in ((-0.2, -0.5), (0.0, 0.2), (0.0, 0.3), (-0.1, -0.5)):
+        curve = Curve(doses, 0 * doses, direct * (doses - 1), tangent * (doses - 1))
+        plot.show_result(replace(dose_result(), curve=curve, names=names, y_range=(-1.0, 1.0)))
+        plot.place_again()
+        boxes = [box for _, box in plot._placed_names()]
+        for at, one in enumerate(boxes):
+            for other in boxes[:at]:
+                level = one.top < other.bottom - 4 and other.top < one.bottom - 4
+                gap = max(one.left - other.left - other.width, other.left - one.left - one.width)
+                assert not level or gap >= 12
 
 
 def test_the_handle_sits_on_the_rerun_curve(plot, dose_result):

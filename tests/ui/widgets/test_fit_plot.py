@@ -10,6 +10,7 @@ from kav.views.fit import Observations
 from kav.views.words import Label
 from ui.widgets.dots import RING, SMALLEST, named, radii
 from ui.widgets.fit_plot import FitPlot
+from ui.widgets.labels import Box
 
 
 @pytest.fixture
@@ -247,6 +248,28 @@ def test_double_click_on_empty_plot_adds_a_sample_there(plot):
     at = QPoint(round(plot.frame_px.x_px(9.5)), round(plot.frame_px.y_px(1.8)))
     QTest.mouseDClick(plot.viewport(), Qt.MouseButton.LeftButton, pos=at)
     assert added == [(pytest.approx(9.5, abs=0.02), pytest.approx(1.8, abs=0.02))]
+
+
+def test_no_label_lies_on_an_outline_of_before(plot, head_result):
+    """The dotted outlines of where dots were went through the names of where they are."""
+    result = head_result()
+    plot.show_result(result)
+    plot.grab()
+    names = {str(label) for label in result.labels}
+
+    def boxes():
+        return [box for runs, box in plot.labels.placed if "".join(run.text for run in runs) in names]
+
+    for usual in boxes():
+        x, y = plot.frame_px.x_at(usual.left + usual.width / 2), plot.frame_px.y_at(usual.top + usual.height / 2)
+        other = np.arange(8) == (result.selected - 1) % 8
+        before = replace(result.points, x=np.where(other, x, result.points.x), y=np.where(other, y, result.points.y))
+        plot.place_again()
+        plot.show_result(replace(result, before=before))
+        plot.grab()
+        across, down = plot.before_px()[other][0, :2]
+        assert not any(box.holds(Box(across, down, 0, 0)) for box in boxes())
+        plot.show_result(result)
 
 
 def test_no_two_labels_overlap(plot, head_result, edited_result):

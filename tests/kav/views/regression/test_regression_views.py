@@ -365,7 +365,7 @@ def test_dose_is_undefined_where_the_kernel_mass_is_not_positive():
     assert np.isnan(shown.curve.response[shown.curve.doses <= 0]).all()
     assert (shown.curve.response[shown.curve.doses > 0] == 1.0).all()
     assert plain(shown.reading) == "Yes: without sample 0 f is undefined"
-    assert shown.names[0] == f"refit, undefined below {shown.curve.doses[shown.curve.doses > 0][0]:.2f}: weights cancel"
+    assert shown.names[0] == f"refit (none below {shown.curve.doses[shown.curve.doses > 0][0]:.2f})"
     assert show(dose, scene()).names[0] == "refit (renormalised)"
     assert np.isfinite(shown.y_range).all()
 
