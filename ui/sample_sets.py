@@ -30,12 +30,13 @@ class SampleSets(QObject):
         self._imported: list[Samples] = []
 
     def options(self) -> list[tuple[object, str]]:
-        """Return names and titles: imported sets first; the one on screen as it is now, dragged or not."""
+        """Return names and titles: imported sets first; the one on screen as it is now, called edited if it was."""
         current = self._session.document.samples
         sets = [*reversed(self._imported), *BUILT_IN]
         if current.name not in {samples.name for samples in sets}:
             sets.insert(0, current)
-        return [(one.name, (current if one.name == current.name else one).title) for one in sets]
+        edited = current.titled(f"{current.name}, edited")
+        return [(one.name, edited if one.name == current.name and one is not current else one.title) for one in sets]
 
     def add(self, samples: Samples) -> None:
         """Keep an imported set and show it; one of the same name is replaced."""

@@ -38,6 +38,8 @@ class Samples:
         As it is shown.
     skipped : tuple of int
         Rows set aside, counted from 0 in what was given; filled in here, on top of those passed in.
+    axes : tuple of str
+        What x and y are called, as the columns of a table are.
 
     Raises
     ------
@@ -49,6 +51,7 @@ class Samples:
     y: np.ndarray
     name: str = "samples"
     skipped: tuple[int, ...] = field(default=())
+    axes: tuple[str, str] = ("x", "y")
     _ready: Ready = field(default_factory=Ready, init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -83,9 +86,13 @@ class Samples:
     @property
     def title(self) -> str:
         """Name and number of samples, with the rows that were set aside."""
+        return self.titled(self.name)
+
+    def titled(self, name: str) -> str:
+        """Return the title under another name."""
         count = f"{self.n} sample" if self.n == 1 else f"{self.n:,} samples"
         rows = self.n + len(self.skipped)
-        return f"{self.name} · {count}" + (f", {len(self.skipped):,} of {rows:,} rows skipped" if self.skipped else "")
+        return f"{name} · {count}" + (f", {len(self.skipped):,} of {rows:,} rows skipped" if self.skipped else "")
 
     @property
     def prepared(self) -> Prepared:
@@ -120,7 +127,7 @@ class Samples:
         return {}
 
     def _names(self) -> dict[str, Any]:
-        return {"name": self.name, "skipped": self.skipped}
+        return {"name": self.name, "skipped": self.skipped, "axes": self.axes}
 
     def added(self, x: float, y: float) -> Samples:
         """Return the samples with one more at the end.
@@ -131,7 +138,7 @@ class Samples:
             If a number is not finite.
         """
         x, y = _finite(x, y)
-        return Samples(np.append(self.x, x), np.append(self.y, y), self.name, self.skipped)
+        return Samples(np.append(self.x, x), np.append(self.y, y), **self._names())
 
     def removed(self, index: int) -> Samples:
         """Return the samples without one of them; those after it move up by one.
@@ -142,7 +149,7 @@ class Samples:
             If there is no such sample.
         """
         self._check(index)
-        return Samples(np.delete(self.x, index), np.delete(self.y, index), self.name, self.skipped)
+        return Samples(np.delete(self.x, index), np.delete(self.y, index), **self._names())
 
     def _check(self, index: int) -> None:
         if not 0 <= index < self.n:

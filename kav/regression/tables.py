@@ -236,7 +236,8 @@ def samples_from(table: Table, x: int | None, y: int) -> Samples:
     """
     y_column = _numbers(table, y)
     x_values = np.arange(1.0, table.n_rows + 1) if x is None else _numbers(table, x).values
-    samples = Samples(x_values, y_column.values, table.name)
+    names = ("row number" if x is None else table.columns[x].name, y_column.name)
+    samples = Samples(x_values, y_column.values, table.name, axes=names)
     if samples.n == 0:
         raise KavError(
             f"a row must have two numbers, got none among {table.n_rows:,} rows", "look at delimiter and decimal mark"

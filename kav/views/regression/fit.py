@@ -21,6 +21,7 @@ from kav.views.regression.at_query import AtQuery, Z, at_query, before, sample_n
 from kav.views.regression.ranges import nice_range
 from kav.views.words import Piece, Reading, number, share, was
 
+LONGEST_NAME = 40  # characters
 N_CURVE = 401
 N_SHAPE = 121
 N_LOO = 40
@@ -43,6 +44,7 @@ def compute(spec: Spec, task: Task, last: Result | None = None) -> Result:
     margin = Z * spread.sigma * norm
     known = bool(np.any(np.isfinite(margin)))
     shape_x, shape_y = kernel_shape(now, x_range)
+    names = now.scene.samples.axes
     query = now.x_text(now.scene.x_query)
     loo = _loo(now, task, last)
     baselines = _baselines(spec.baseline, now, places)
@@ -62,8 +64,8 @@ def compute(spec: Spec, task: Task, last: Result | None = None) -> Result:
         y_range=y_range,
         band=(y_low, y_high),
         band_holds=bool(np.all(now.doses >= 0)),
-        x_title="x →",
-        y_title=(Piece("↑ response y"),),
+        x_title=f"{_short(names[0])} →",
+        y_title=(Piece("↑ response y" if names[1] == "y" else f"↑ {_short(names[1])}"),),
         f_text="f is undefined" if math.isnan(now.f) else f"f = {now.y_text(now.f)}",
         rows=_rows(now, spread.dof, norm_there, weights=spec.weights),
         before=None if was_ is None else _observations(was_, spec.weights),
@@ -190,6 +192,11 @@ def _reading(now: AtQuery, was_: AtQuery | None) -> Reading:
     )
 
 
+def _short(name: str) -> str:
+    """A column's name as far as an axis has room for it."""
+    return name if len(name) <= LONGEST_NAME else f"{name[: LONGEST_NAME - 1]}…"
+
+
 def effective_text(effective: float) -> str:
     """How many samples a fit rests on: `10.5`, `159,109`."""
     return number(effective) if effective < 1000 else f"{effective:,.0f}"
@@ -197,9 +204,10 @@ def effective_text(effective: float) -> str:
 
 def _rows(now: AtQuery, dof: float, norm: float, *, weights: str) -> tuple[Row, ...]:
     """The correspondence table: it is the picture's legend."""
-    kernel = now.kernel
+    kernel, names = now.kernel, now.scene.samples.axes
+    asked = "where we ask" if names[0] == "x" else f"{_short(names[0])} where we ask"
     top = (
-        Row("query", "query", "query", f"x = {now.x_text(now.scene.x_query)}", "where we ask", "query"),
+        Row("query", "query", "query", f"x = {now.x_text(now.scene.x_query)}", asked, "query"),
         Row("kernel", "kernel", "kernel", f"h = {number(now.scene.h)}", f"{kernel.in_words}, units of x"),
         Row("curve", "curve", "f as it moves", "", f"grey: ± {Z} s.e."),
     )
@@ -212,7 +220,7 @@ def _rows(now: AtQuery, dof: float, norm: float, *, weights: str) -> tuple[Row, 
     return (
         *top,
         Row("key", "key", "observed key", f"x = {now.x_text(float(now.x[i]))}", sample_name(now.selected), "key"),
-        Row("response", "response", "response", now.y_text(float(now.y[i])), "its y"),
+        Row("response", "response", "response", now.y_text(float(now.y[i])), f"its {_short(names[1])}"),
         Row("weight", "weight", "weight", share(weight), "K(u)" if raw else "K(u) / Σ K(u)"),
         f,
         last,

@@ -18,6 +18,15 @@ def test_moving_adding_and_removing_leave_the_old_samples_alone():
     assert (removed.x.tolist(), removed.y.tolist()) == ([2, 3], [5, 6])
 
 
+def test_every_way_to_change_samples_keeps_their_names():
+    samples = Samples([1.0, 2.0], [3.0, 4.0], "week", axes=("day", "kWh"))
+    many = Samples(np.arange(2000.0), np.zeros(2000), "year", axes=("day", "kWh"))
+    for changed in (samples.moved(0, 5, 6), samples.added(5, 6), samples.removed(0), many.moved(3, 4, 5)):
+        assert changed.axes == ("day", "kWh")
+        assert changed.name in ("week", "year")
+    assert samples.moved(0, 5, 6).titled("week, edited") == "week, edited · 2 samples"
+
+
 def test_samples_are_read_only_copies():
     x = np.asarray([1.0, 2.0])
     samples = Samples(x, x)

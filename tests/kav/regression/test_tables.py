@@ -33,6 +33,12 @@ def test_missing_cells_set_their_rows_aside_by_number():
     assert skipped_text(samples) == "3 of 5 rows skipped: rows 2, 3 and 5"
 
 
+def test_columns_keep_their_names():
+    table = read_text("Tag;Temperatur °C;Verbrauch (kWh)\n1;1,5;30,2\n2;2,5;28,9")
+    assert samples_from(table, 1, 2).axes == ("Temperatur °C", "Verbrauch (kWh)")
+    assert samples_from(table, None, 2).axes == ("row number", "Verbrauch (kWh)")
+
+
 @pytest.mark.parametrize("missing", ["", " ", "NA", "n/a", "NaN", "null", "-", "?", "inf", "-inf", '""'])
 def test_every_way_to_write_a_missing_value_is_one(missing):
     samples = samples_from(read_text(f"x;y\n1;2\n{missing};3\n4;{missing}\n5;6"), 0, 1)

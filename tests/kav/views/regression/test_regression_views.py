@@ -453,3 +453,16 @@ def test_the_exp_dot_product_tile_is_straight_in_logarithms():
     (tile,) = (shape for shape in show(attention, scene()).gallery if shape.kernel == "exp-dot-product")
     assert tile.title == "exp(x·xᵢ)"
     np.testing.assert_allclose(np.diff(np.log(tile.K)), np.diff(tile.u))
+
+
+def test_columns_of_a_table_name_the_axes_and_the_rows_of_the_table_beside():
+    """Imported `Temperatur °C` and `Verbrauch (kWh)` became x and "response y"."""
+    names = ("Temperatur °C", "Verbrauch (kWh)")
+    shown = show(fit, RegressionScene(Samples([1.0, 2.0, 3.0], [1.0, 4.0, 2.0], axes=names), "gaussian", 1.0, 2.0))
+    notes = {row.key: row.note for row in shown.rows}
+    assert (shown.x_title, plain(shown.y_title)) == ("Temperatur °C →", "↑ Verbrauch (kWh)")
+    assert (notes["query"], notes["response"]) == ("Temperatur °C where we ask", "its Verbrauch (kWh)")
+    usual = show(fit, scene())
+    assert (usual.x_title, plain(usual.y_title)) == ("x →", "↑ response y")
+    long = RegressionScene(Samples([1.0, 2.0], [1.0, 4.0], axes=("t" * 300, "y")), "gaussian", 1.0, 2.0)
+    assert len(show(fit, long).x_title) < 50
