@@ -114,7 +114,7 @@ class CircuitsPanel(Panel):
         if result.kind == "regression":
             self.formula.set_formula(result.formula)
             self._exact = result.formula.exact
-            self.exact.setVisible(self._exact)
+            self.exact.setVisible(self._exact and self.circuit.isHidden())  # beside them there is no room for it
             return
         rows, columns = ROLES[result.circuit]
         tokens = result.space == "tokens"

@@ -139,9 +139,9 @@ def test_fit_card_has_shapes_and_adds_up_to_f(scene):
     result = fit.compute(fit.Spec(scene()), Task())
     rows = fit.formula(result)
     assert [row.shape for row in rows[:3]] == ["(16,)", "(16, 48) · (48,)", "(16, 48) (48, 192) (192,)"]
-    f, key, others = (float(rows[i].value.replace("−", "-")) for i in (3, 4, 5))
+    f, key, others = (float(rows[i].value.replace("−", "-")) for i in (4, 5, 6))
     assert key + others == pytest.approx(f, abs=0.011)
-    assert plain(rows[4].formula).startswith("● at 4 carriage   s ")
+    assert plain(rows[5].formula).startswith("● at 4 carriage   s ")
 
 
 def test_a_script_about_many_samples_reads_the_exported_table(tmp_path, monkeypatch, capsys):
