@@ -41,7 +41,8 @@ def near(rng, value):
     """Something that stands well in the place of a value, or badly."""
     kind = rng.randrange(5)
     if kind == 0 and isinstance(value, int | float) and not isinstance(value, bool):
-        return value + rng.choice((-1, 1, 4, -8, 0.5)) if rng.random() < 0.7 else -value
+        step = rng.choice((-1, 1, 4, -8, 0.5 if abs(value) < 1e300 else 2))  # an int may be too large to be a float
+        return value + step if rng.random() < 0.7 else -value
     if kind == 1 and isinstance(value, str) and value:
         at = rng.randrange(len(value))
         return rng.choice(
