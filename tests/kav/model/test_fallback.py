@@ -147,19 +147,19 @@ def test_panel_of_a_run_on_a_failing_gpu_is_that_of_the_cpu(gpu, edits):
 def test_model_that_cannot_be_read_back_is_opened_again(gpu, monkeypatch):
     opened = []
 
-    def open_again(source, *, device, dtype):
-        opened.append((source, device, dtype))
+    def open_again(source, *, device, dtype, tied):
+        opened.append((source, device, dtype, tied))
         return tiny_model()
 
     def lost(array):
         raise CUDARuntimeError("device gone")
 
-    model = dataclasses.replace(tiny_model(GPU), source="somewhere.gguf")
+    model = dataclasses.replace(tiny_model(GPU), source="somewhere.gguf", tied=True)
     monkeypatch.setattr("kav.model.checkpoint.open_model", open_again)
     monkeypatch.setattr("kav.model.fallback.to_host", lost)
     gpu.fail(5, error=CUDARuntimeError)
     trace = run(model, model.tokens(some_ids(7)))
-    assert opened == [("somewhere.gguf", "cpu", "float32")]
+    assert opened == [("somewhere.gguf", "cpu", "float32", True)]
     np.testing.assert_allclose(trace.logits(), expected(some_ids(7)), rtol=1e-5, atol=1e-5)
     with pytest.raises(ModelError, match="readable on its device or from where it was opened"):
         on_cpu(tiny_model(GPU))
