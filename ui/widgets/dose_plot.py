@@ -126,7 +126,8 @@ class DosePlot(Plot):
 
     def _words(self) -> dict[int, str]:
         """What doses 0 and 1 are called."""
-        return {0: f"0 {AT_ZERO[self.result.baseline]}", 1: "1 as it runs"}
+        baseline = "zero" if self.result is None else self.result.baseline  # axes are drawn before the first curve
+        return {0: f"0 {AT_ZERO[baseline]}", 1: "1 as it runs"}
 
     def paint_over(self, painter: QPainter) -> None:
         if self.result is None:

@@ -19,7 +19,7 @@ from ..theme import current
 from .axes import Frame, Span, column_intervals, row_intervals, ticks
 from .grabbing import Grabbing
 from .lettering import Run, paint_runs, width_of
-from .plot_items import Area, Cloud, Curve, Item, paint_items
+from .plot_items import Area, Cloud, Curve, Item, paint_items, saved
 
 _DEEPEST_ZOOM = 0.02
 _CARRIED_MS = 120  # while something is dragged labels are placed anew this often
@@ -163,15 +163,14 @@ class Plot(Grabbing):
     # --- painting ------------------------------------------------------------------------------------------------
 
     def drawBackground(self, painter: QPainter, rect: QRectF) -> None:
-        painter.save()
-        self._in_pixels(painter)
-        turn = painter.deviceTransform()
-        if self.still_below > -math.inf and painter.paintEngine().type() == QPaintEngine.Type.Raster:
-            painter.drawImage(QPointF(0, 0), self._kept_ground(round(turn.m11(), 3)))
-        else:
-            self._paint_ground(painter)
-        paint_items(painter, self.frame_px, [item for item in self._items if item.z >= self.still_below])
-        painter.restore()
+        with saved(painter):
+            self._in_pixels(painter)
+            turn = painter.deviceTransform()
+            if self.still_below > -math.inf and painter.paintEngine().type() == QPaintEngine.Type.Raster:
+                painter.drawImage(QPointF(0, 0), self._kept_ground(round(turn.m11(), 3)))
+            else:
+                self._paint_ground(painter)
+            paint_items(painter, self.frame_px, [item for item in self._items if item.z >= self.still_below])
 
     def _paint_ground(self, painter: QPainter) -> None:
         """Page, grid, axes, and the items that seldom change."""
@@ -191,10 +190,12 @@ class Plot(Grabbing):
             if self._ground is None or self._ground.size() != size * ratio:
                 self._ground = QImage(size * ratio, QImage.Format.Format_RGB32)
                 self._ground.setDevicePixelRatio(ratio)
-            painter = QPainter(self._ground)
-            painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-            self._paint_ground(painter)
-            painter.end()
+            painter, self._ground_of = QPainter(self._ground), None
+            try:
+                painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+                self._paint_ground(painter)
+            finally:
+                painter.end()
             self._ground_of = key
         return self._ground
 
@@ -205,15 +206,14 @@ class Plot(Grabbing):
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
 
     def drawForeground(self, painter: QPainter, rect: QRectF) -> None:
-        painter.save()
-        self._in_pixels(painter)
-        self.paint_over(painter)
-        if self._ring and self.hasFocus():
-            frame = self.frame_px
-            painter.setPen(QPen(QColor(current().query), 2))
-            painter.setBrush(Qt.BrushStyle.NoBrush)
-            painter.drawRoundedRect(QRectF(frame.left - 3, frame.top - 3, frame.width + 6, frame.height + 6), 4, 4)
-        painter.restore()
+        with saved(painter):
+            self._in_pixels(painter)
+            self.paint_over(painter)
+            if self._ring and self.hasFocus():
+                frame = self.frame_px
+                painter.setPen(QPen(QColor(current().query), 2))
+                painter.setBrush(Qt.BrushStyle.NoBrush)
+                painter.drawRoundedRect(QRectF(frame.left - 3, frame.top - 3, frame.width + 6, frame.height + 6), 4, 4)
 
     def grid_rows(self) -> list[float]:
         """Return the rows of the grid lines: the pixel in which the number of each stands."""

@@ -6,6 +6,9 @@ cut off beforehand. Each item counts its changes in `version`, so that a plot ca
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 import numpy as np
 import pyqtgraph as pg
 from PySide6.QtCore import QLineF, QRectF, Qt
@@ -157,13 +160,22 @@ class Cloud(Item):
 
 def paint_items(painter: QPainter, frame: Frame, items: list[Item]) -> None:
     """Paint items, the lowest first, inside the drawing area."""
+    with saved(painter):
+        if not _in_file(painter):
+            painter.setClipRect(_room(frame))
+        for item in sorted(items, key=lambda item: item.z):
+            if item.shown:
+                item.paint(painter, frame)
+
+
+@contextmanager
+def saved(painter: QPainter) -> Iterator[None]:
+    """Give the painter its state back, whatever happens: Qt crashes if a view's painting ends with a saved state."""
     painter.save()
-    if not _in_file(painter):
-        painter.setClipRect(_room(frame))
-    for item in sorted(items, key=lambda item: item.z):
-        if item.shown:
-            item.paint(painter, frame)
-    painter.restore()
+    try:
+        yield
+    finally:
+        painter.restore()
 
 
 def _room(frame: Frame) -> QRectF:

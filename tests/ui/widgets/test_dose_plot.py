@@ -158,3 +158,13 @@ def test_double_click_shows_everything_again(plot):
     assert plot.zoomed
     QTest.mouseDClick(plot.viewport(), Qt.MouseButton.LeftButton, pos=QPoint(90, 40))
     assert not plot.zoomed
+
+
+@pytest.mark.parametrize("width", [200, 481, 1400])
+def test_axes_are_drawn_before_the_first_curve(qtbot, width):
+    # Drawing them asked the curve that was not there for its baseline, and Qt crashed on the painter left behind.
+    plot = DosePlot()
+    qtbot.addWidget(plot)
+    plot.resize(width, 250)
+    plot.show()
+    assert not plot.grab().isNull()
