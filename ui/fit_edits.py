@@ -31,8 +31,8 @@ class FitEdits(QObject):
         return self._session.kind == kind and result is not None and result.kind == kind
 
     def query(self) -> int:
-        """Return the position of the query in the prompt."""
-        n_tokens = self._session.trace.n_tokens
+        """Return the position of the query in the prompt on screen, whose run may be gone already."""
+        n_tokens = len(self._shown.result.labels)
         query = self._session.selection.query
         return n_tokens - 1 if query is None else query % n_tokens
 

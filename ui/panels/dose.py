@@ -160,7 +160,7 @@ class DosePanel(Panel):
     def _on_dose_moved(self, value: float) -> None:
         """The handle is an edit: every panel then shows the model at that dose."""
         result = self.result
-        if result is None or result.kind != self.session.kind:
+        if result is None or result.kind != self.session.kind or self.session.scene() is None:
             return
         self.value.follow(value)
         component, merge = result.component, ("dose", result.component)

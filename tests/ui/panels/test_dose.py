@@ -201,3 +201,9 @@ def test_baseline_and_scope_are_in_the_menu_of_a_narrow_panel(panel, session):
     next(action for action in inner["Scope"].actions() if action.text() == "this position").trigger()
     assert panel.result.positions == (session.trace.n_tokens - 1,)
     menu.deleteLater()
+
+
+def test_a_handle_moved_after_its_run_is_gone_changes_nothing(panel, session):
+    session.runs = None
+    panel._on_dose_moved(0.5)
+    assert session.edits == ()

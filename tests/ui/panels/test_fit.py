@@ -285,3 +285,12 @@ def test_compact_drops_the_table_and_shortens_captions(panel):
     panel.set_compact(True)
     assert not panel.correspondence.isVisible()
     assert not panel.plot.kernel_line.shown
+
+
+def test_a_head_whose_run_is_gone_is_drawn_again_as_it_was(head_panel, session):
+    # A late answer or a change of theme while another model opened asked the run that was gone for its length.
+    before = head_panel.header.reading.text()
+    session.runs = None
+    head_panel.redraw()
+    assert head_panel.header.reading.text() == before
+    assert head_panel.error is None
