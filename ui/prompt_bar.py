@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from PySide6.QtCore import Qt, Signal
+from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QHBoxLayout, QStackedLayout, QVBoxLayout, QWidget
 
 from kav.errors import KavError
@@ -35,13 +36,14 @@ SCENES = {
     True: (("head", "Head"), ("regression", "Regression")),
 }
 NO_FOIL = -1
-WIDTHS = {  # of the pills: with captions, in the compact layout, least
-    "head": (108, 108, 108),
-    "query": (184, 126, 97),
-    "key": (170, 126, 97),
-    "target": (138, 104, 84),
-    "foil": (120, 112, 104),
+WIDTHS = {  # of the pills: with captions, in the compact layout (0 = what the token needs), least
+    "head": (108, 96, 96),
+    "query": (0, 0, 97),
+    "key": (0, 0, 97),
+    "target": (0, 0, 84),
+    "foil": (0, 0, 104),
 }
+ROOMY = 1400  # from this width on the chip has room to say what is edited
 PREDICTIONS_WIDTH = {False: 332, True: 258}
 PREDICTS_WIDTH = 202  # one number, in the regression scene
 
@@ -245,6 +247,10 @@ class PromptBar(QWidget):
             pill.set_compact(compact)
         self.predictions.set_compact(compact)
         self._fit_right()
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self.chip.set_short(self.width() < ROOMY)
 
     def _on_start_clicked(self) -> None:
         self.session.set_start_token(True)

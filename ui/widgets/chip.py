@@ -25,7 +25,8 @@ class EditedChip(Control):
     def __init__(self, parent: QWidget | None = None, *, name: str = "edited.chip") -> None:
         super().__init__(parent, name=name, label="edited", tip="click lists the edits; the cross resets them all")
         self._edits: tuple[str, ...] = ()
-        self.setSizePolicy(QSizePolicy.Policy.Maximum, QSizePolicy.Policy.Fixed)  # the words may give way
+        self._short = False
+        self.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Fixed)
         self.hide()
 
     def set_edits(self, edits: Sequence[str]) -> None:
@@ -41,12 +42,21 @@ class EditedChip(Control):
         """Return what stands after the word EDITED."""
         return self._edits[0] if len(self._edits) == 1 else f"{len(self._edits)} edits"
 
+    def set_short(self, short: bool) -> None:
+        """Show the word EDITED alone where the row has no room for more; the tooltip and the list say which."""
+        if short != self._short:
+            self._short = short
+            self.updateGeometry()
+            self.update()
+
     def sizeHint(self) -> QSize:
-        words = text_width("EDITED", font(11, 700)) + 8 + text_width(self.text(), font(12, 500))
+        words = text_width("EDITED", font(11, 700))
+        if not self._short:
+            words += 8 + text_width(self.text(), font(12, 500))
         return QSize(round(HATCH + words + 4 + CLOSE), HEIGHT)
 
     def minimumSizeHint(self) -> QSize:
-        return QSize(round(HATCH + text_width("EDITED", font(11, 700)) + 4 + CLOSE), HEIGHT)
+        return self.sizeHint()
 
     def close_rect(self) -> QRectF:
         """Return the place of the cross."""
@@ -98,7 +108,7 @@ class EditedChip(Control):
         middle = rect.center().y()
         x = draw_text(painter, HATCH, baseline(middle, f), "EDITED", f, theme.onedit)
         f = font(12, 500)
-        if self.width() >= self.sizeHint().width():  # else the tooltip and the list say which
+        if not self._short:
             draw_text(painter, x + 8, baseline(middle, f), self.text(), f, theme.onedit)
         cross = QRectF(0, 0, 14, 14)
         cross.moveCenter(self.close_rect().center() - QPointF(1, 0))
