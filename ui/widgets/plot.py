@@ -19,7 +19,7 @@ from ..theme import current
 from .axes import Frame, Span, column_intervals, row_intervals, ticks
 from .grabbing import Grabbing
 from .lettering import Run, paint_runs, width_of
-from .plot_items import Area, Cloud, Curve, Item, paint_items, saved
+from .plot_items import Area, Cloud, Curve, Item, paint_items, reported, saved
 
 _DEEPEST_ZOOM = 0.02
 _CARRIED_MS = 120  # while something is dragged labels are placed anew this often
@@ -163,7 +163,7 @@ class Plot(Grabbing):
     # --- painting ------------------------------------------------------------------------------------------------
 
     def drawBackground(self, painter: QPainter, rect: QRectF) -> None:
-        with saved(painter):
+        with reported(), saved(painter):
             self._in_pixels(painter)
             turn = painter.deviceTransform()
             if self.still_below > -math.inf and painter.paintEngine().type() == QPaintEngine.Type.Raster:
@@ -206,7 +206,7 @@ class Plot(Grabbing):
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
 
     def drawForeground(self, painter: QPainter, rect: QRectF) -> None:
-        with saved(painter):
+        with reported(), saved(painter):
             self._in_pixels(painter)
             self.paint_over(painter)
             if self._ring and self.hasFocus():

@@ -6,6 +6,7 @@ cut off beforehand. Each item counts its changes in `version`, so that a plot ca
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -176,6 +177,15 @@ def saved(painter: QPainter) -> Iterator[None]:
         yield
     finally:
         painter.restore()
+
+
+@contextmanager
+def reported() -> Iterator[None]:
+    """Hand an error over to the exception hook: one that leaves a view's painting ends the program in Qt."""
+    try:
+        yield
+    except Exception:  # noqa: BLE001 - whatever it is, Qt must not see it
+        sys.excepthook(*sys.exc_info())
 
 
 def _room(frame: Frame) -> QRectF:

@@ -168,3 +168,22 @@ def test_axes_are_drawn_before_the_first_curve(qtbot, width):
     plot.resize(width, 250)
     plot.show()
     assert not plot.grab().isNull()
+
+
+@pytest.mark.parametrize("method", ["paint_under", "paint_over", "paint_axes"])
+def test_an_error_while_painting_is_reported_and_the_program_goes_on(qtbot, monkeypatch, method):
+    # An exception that left Qt's painting ended the program with a segmentation fault, sometimes later.
+    plot = DosePlot()
+    qtbot.addWidget(plot)
+    plot.resize(400, 250)
+
+    def broken(painter):
+        raise RuntimeError("broken")
+
+    monkeypatch.setattr(plot, method, broken)
+    with qtbot.captureExceptions() as raised:
+        plot.grab()
+        plot.grab()
+    assert [kind for kind, *_ in raised] == [RuntimeError, RuntimeError]
+    monkeypatch.undo()
+    assert not plot.grab().isNull()
