@@ -184,7 +184,7 @@ def reported() -> Iterator[None]:
     """Hand an error over to the exception hook: one that leaves a view's painting ends the program in Qt."""
     try:
         yield
-    except Exception:  # noqa: BLE001 - whatever it is, Qt must not see it
+    except Exception:
         sys.excepthook(*sys.exc_info())
 
 
