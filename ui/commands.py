@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject
 from PySide6.QtGui import QAction
 from PySide6.QtWidgets import QFileDialog
 
-from kav.errors import KavError
 from kav.model.edits import ScaleHead
 
 from . import theme
 from .dialogs import AboutDialog, ShortcutsDialog
-from .export import export, with_suffix
+from .export import announced, export, with_suffix
 
 if TYPE_CHECKING:
     from .window import Window
@@ -100,13 +100,8 @@ class Commands(QObject):
             self._window, "Export window", "kav.png", "PNG, SVG, PDF (*.png *.svg *.pdf)"
         )
         if path:
-            path = with_suffix(path)
-            try:
-                export(self._window, path, scale=self._window.devicePixelRatioF())
-            except KavError as error:
-                self._session.problemRaised.emit(error)
-            else:
-                self._session.said.emit(f"Wrote {path}")
+            path, scale = with_suffix(path), self._window.devicePixelRatioF()
+            announced(self._session, path, partial(export, self._window, path, scale=scale))
 
     def close(self) -> None:
         """Quit."""

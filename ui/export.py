@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from PySide6.QtCore import QMarginsF, QPoint, QRect, QSaveFile, QSizeF
 from PySide6.QtGui import QImage, QPageSize, QPainter, QPdfWriter
@@ -12,6 +13,9 @@ from PySide6.QtWidgets import QWidget
 
 from kav.errors import KavError
 from kav.views.tables import DATA_SUFFIXES, write_table
+
+if TYPE_CHECKING:
+    from .session import Session
 
 PICTURE_SUFFIXES = (".png", ".svg", ".pdf")
 
@@ -39,6 +43,16 @@ def export(widget: QWidget, path: str, *, table: dict[str, Any] | None = None, s
     else:
         known = ", ".join(s[1:] for s in (*PICTURE_SUFFIXES, *DATA_SUFFIXES))
         raise KavError(f"export file must end in one of {known}, got {Path(path).name!r}")
+
+
+def announced(session: Session, path: str, write: Callable[[], None]) -> None:
+    """Write a file and say so; a refusal is announced through the session."""
+    try:
+        write()
+    except KavError as error:
+        session.problemRaised.emit(error)
+    else:
+        session.said.emit(f"Wrote {path}")
 
 
 def _png(widget: QWidget, path: str, scale: float) -> None:

@@ -9,6 +9,7 @@ in `ui.panels.PANELS`.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from types import ModuleType
 from typing import Any, ClassVar
 
@@ -19,7 +20,7 @@ from PySide6.QtWidgets import QHBoxLayout, QLayout, QMenu, QWidget
 from kav.errors import KavError
 from kav.views.words import Reading, plain
 
-from .export import export
+from .export import announced, export
 from .feed import Feed
 from .panel_menu import PanelMenu
 from .session import Session
@@ -204,12 +205,7 @@ class Panel(CardBody):
 
     def export_to(self, path: str) -> None:
         """Write the panel's picture or numbers and say so; a refusal is announced through the session."""
-        try:
-            self.write(path, max(2.0, self.devicePixelRatioF()))
-        except KavError as error:
-            self.session.problemRaised.emit(error)
-        else:
-            self.session.said.emit(f"Wrote {path}")
+        announced(self.session, path, partial(self.write, path, max(2.0, self.devicePixelRatioF())))
 
     def card_picture(self) -> QWidget:
         """Return the widget that pictures of the panel are made of: the dock, header included."""

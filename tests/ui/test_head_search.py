@@ -21,16 +21,22 @@ def session(qtbot):
     engine.close()
 
 
+@pytest.fixture
+def pill(qtbot, session, bundled):
+    """The head's pill of a session on the bundled model."""
+    widget = Pill("Head", name="prompt.head")
+    qtbot.addWidget(widget)
+    HeadSearch(widget, session)
+    session.set_model(bundled)
+    return widget
+
+
 def texts(pill):
     rows = pill.findChild(Choices).list
     return [rows.item(i).text() for i in range(rows.count())]
 
 
-def test_typing_a_role_finds_the_heads_that_have_it(qtbot, session, bundled):
-    pill = Pill("Head", name="prompt.head")
-    qtbot.addWidget(pill)
-    HeadSearch(pill, session)
-    session.set_model(bundled)
+def test_typing_a_role_finds_the_heads_that_have_it(qtbot, session, pill, bundled):
     session.set_prompt("When the red fox met the grey owl, the red fox met the grey")
     pill.set_value("1.0", (1, 0))
     pill.open()
@@ -46,11 +52,7 @@ def test_typing_a_role_finds_the_heads_that_have_it(qtbot, session, bundled):
     choices.hide()
 
 
-def test_roles_are_those_of_the_present_prompt(qtbot, session, bundled):
-    pill = Pill("Head", name="prompt.head")
-    qtbot.addWidget(pill)
-    HeadSearch(pill, session)
-    session.set_model(bundled)
+def test_roles_are_those_of_the_present_prompt(session, pill):
     session.set_prompt("a")
     pill.open()
     before = texts(pill)
