@@ -32,9 +32,7 @@ class FitEdits(QObject):
 
     def query(self) -> int:
         """Return the position of the query in the prompt on screen, whose run may be gone already."""
-        n_tokens = len(self._shown.result.labels)
-        query = self._session.selection.query
-        return n_tokens - 1 if query is None else query % n_tokens
+        return self._session.query_among(len(self._shown.result.labels))
 
     def _place(self) -> tuple[int, int]:
         """Layer and head."""

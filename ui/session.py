@@ -244,6 +244,11 @@ class Session(RegressionChanges, QObject):
         self.towards = None
         self.select(query=query, key=None, target=None, foil=None)
 
+    def query_among(self, n_tokens: int) -> int:
+        """Return the position of the selected query in a prompt of so many tokens."""
+        query = self.selection.query
+        return n_tokens - 1 if query is None else query % n_tokens
+
     def select_sample(self, index: int | None) -> None:
         """Select a sample of the regression scene."""
         self._go(replace(self.place, sample=index))

@@ -170,18 +170,14 @@ class DosePanel(Panel):
                 scale = self.session.set_sample_response if of_response else self.session.set_sample_dose
                 scale(component.sample, value, merge=(*merge, self.scope.current()))
             return
-        positions = (self._query(),) if self.scope.current() == "query" else None
+        query = self.session.query_among(self.session.trace.n_tokens)
+        positions = (query,) if self.scope.current() == "query" else None
         baseline = str(self.baseline.current())
         if component.head is None:
             edit: ScaleHead | ScaleMlp = ScaleMlp(component.layer, value, baseline, positions)
         else:
             edit = ScaleHead(component.layer, component.head, value, baseline, positions)
         self.session.put_edit(edit, merge=merge)
-
-    def _query(self) -> int:
-        n_tokens = self.session.trace.n_tokens
-        query = self.session.selection.query
-        return n_tokens - 1 if query is None else query % n_tokens
 
     def _on_value_entered(self, value: float) -> None:
         self._on_dose_moved(value)
