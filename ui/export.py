@@ -74,7 +74,8 @@ def _svg(widget: QWidget, path: str, scale: float) -> None:
     generator.setViewBox(QRect(0, 0, widget.width(), widget.height()))
     generator.setResolution(widget.logicalDpiX())  # without it the axes come out smaller than the plot
     generator.setTitle(widget.accessibleName() or "KAV")
-    _painted(widget, QPainter(generator))
+    with QPainter(generator) as painter:
+        widget.render(painter, QPoint())
     if not file.commit():
         raise KavError(f"cannot write {path}: {file.errorString()}", "choose another place")
 
@@ -87,9 +88,9 @@ def _pdf(widget: QWidget, path: str, scale: float) -> None:
     size = QSizeF(widget.width() * 72 / dots, widget.height() * 72 / dots)  # in points
     writer.setPageSize(QPageSize(size * scale, QPageSize.Unit.Point))
     writer.setPageMargins(QMarginsF())
-    painter = QPainter(writer)
-    painter.scale(scale, scale)
-    _painted(widget, painter)
+    with QPainter(writer) as painter:
+        painter.scale(scale, scale)
+        widget.render(painter, QPoint())
     if not file.commit():
         raise KavError(f"cannot write {path}: {file.errorString()}", "choose another place")
 
@@ -99,8 +100,3 @@ def _opened(path: str) -> QSaveFile:
     if not file.open(QSaveFile.OpenModeFlag.WriteOnly):
         raise KavError(f"cannot write {path}: {file.errorString()}", "choose another place")
     return file
-
-
-def _painted(widget: QWidget, painter: QPainter) -> None:
-    widget.render(painter, QPoint())
-    painter.end()

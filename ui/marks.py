@@ -11,6 +11,7 @@ from collections.abc import Callable
 from PySide6.QtCore import QPointF, QRectF, Qt
 from PySide6.QtGui import QBrush, QColor, QPainter, QPainterPath, QPen, QPolygonF
 
+from .painting import saved
 from .theme import Theme, current
 
 # kind -> (name of its colour in the theme, width for r = 1)
@@ -50,15 +51,14 @@ def paint_mark(
     """Paint a mark centred at (x, y); `color` overrides its own, and an unknown or empty kind paints nothing."""
     if kind not in _KINDS:
         return
-    painter.save()
-    painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-    _SHAPES[kind](
-        painter,
-        QPointF(x, y),
-        r,
-        QColor(color) if color is not None else mark_color(kind),
-    )
-    painter.restore()
+    with saved(painter):
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        _SHAPES[kind](
+            painter,
+            QPointF(x, y),
+            r,
+            QColor(color) if color is not None else mark_color(kind),
+        )
 
 
 def outline_mark(kind: str, x: float, y: float, r: float) -> QPainterPath:

@@ -11,6 +11,7 @@ from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QToolButton, QWidget
 from kav.errors import KavError
 
 from . import theme
+from .painting import guarded
 from .widgets.button import Button
 
 SHOWN_FOR = 12_000  # ms
@@ -110,10 +111,10 @@ class Notice(QFrame):
         self.hide()
         self.actionRequested.emit(self._values[index])
 
-    def paintEvent(self, event: QPaintEvent) -> None:
+    @guarded
+    def paintEvent(self, event: QPaintEvent, painter: QPainter) -> None:
         """Paint the card."""
         colours = theme.current()
-        painter = QPainter(self)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         painter.setPen(QColor(colours.ctrl if self._question else colours.error))
         painter.setBrush(QColor(colours.panel if self._question else colours.errtint))

@@ -6,6 +6,7 @@ from PySide6.QtCore import QRectF, QSize, Qt
 from PySide6.QtGui import QPainter, QPaintEvent
 from PySide6.QtWidgets import QCheckBox, QPushButton, QSizePolicy, QWidget
 
+from ..painting import guarded
 from ..theme import current, font, ink_on
 from .control import describe, set_available
 from .drawing import baseline, box, draw_text, focus_ring, text_width
@@ -59,9 +60,9 @@ class Check(QCheckBox):
     def hitButton(self, pos: object) -> bool:
         return True
 
-    def paintEvent(self, event: QPaintEvent) -> None:
+    @guarded
+    def paintEvent(self, event: QPaintEvent, painter: QPainter) -> None:
         theme = current()
-        painter = QPainter(self)
         middle = self.height() / 2
         square = QRectF(0.0, round(middle - self.SIDE / 2), self.SIDE, self.SIDE)
         if not self.isEnabled():

@@ -14,6 +14,7 @@ from PySide6.QtWidgets import QAbstractButton, QFrame, QHBoxLayout, QLabel, QSiz
 
 from kav.views.words import Reading
 
+from ..painting import guarded
 from ..theme import current, font
 from .control import describe, fill
 from .drawing import baseline, draw_text, focus_ring, text_width
@@ -41,9 +42,9 @@ class TitleTab(QAbstractButton):
     def sizeHint(self) -> QSize:
         return QSize(round(text_width(self.text(), font(15, 600))) + 1, 22)
 
-    def paintEvent(self, event: QPaintEvent) -> None:
+    @guarded
+    def paintEvent(self, event: QPaintEvent, painter: QPainter) -> None:
         theme = current()
-        painter = QPainter(self)
         is_open = self.alone or self.isChecked()
         f = font(15, 600) if is_open else font(13, 500)
         ink = theme.ink if is_open or self.underMouse() else theme.text2
@@ -174,9 +175,9 @@ class CardHeader(QWidget):
     def mouseDoubleClickEvent(self, event: QMouseEvent) -> None:
         self.maximiseRequested.emit()
 
-    def paintEvent(self, event: QPaintEvent) -> None:
+    @guarded
+    def paintEvent(self, event: QPaintEvent, painter: QPainter) -> None:
         theme = current()
-        painter = QPainter(self)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         rect = QRectF(self.rect())
         _paint_half(painter, rect, up=True)  # the body continues it
@@ -206,8 +207,8 @@ class CardBody(QFrame):
         self.column.setContentsMargins(1, 0, 1, 1)
         self.column.setSpacing(0)
 
-    def paintEvent(self, event: QPaintEvent) -> None:
-        painter = QPainter(self)
+    @guarded
+    def paintEvent(self, event: QPaintEvent, painter: QPainter) -> None:
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         _paint_half(painter, QRectF(self.rect()), up=False)
 
@@ -266,8 +267,8 @@ class CardFooter(QWidget):
         """Push what follows to the right."""
         self.row.addStretch(1)
 
-    def paintEvent(self, event: QPaintEvent) -> None:
-        painter = QPainter(self)
+    @guarded
+    def paintEvent(self, event: QPaintEvent, painter: QPainter) -> None:
         painter.setPen(QPen(QColor(current().grid), 1))
         painter.drawLine(QPointF(0, 0.5), QPointF(self.width(), 0.5))
 
@@ -297,7 +298,8 @@ class Caption(QWidget):
     def sizeHint(self) -> QSize:
         return QSize(round(text_width(self._text, font(12, self._weight))) + 1, 26)
 
-    def paintEvent(self, event: QPaintEvent) -> None:
+    @guarded
+    def paintEvent(self, event: QPaintEvent, painter: QPainter) -> None:
         f = font(12, self._weight)
         color = getattr(current(), self._color)
-        draw_text(QPainter(self), 0, baseline(self.height() / 2, f), self._text, f, color)
+        draw_text(painter, 0, baseline(self.height() / 2, f), self._text, f, color)

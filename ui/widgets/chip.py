@@ -8,6 +8,7 @@ from PySide6.QtCore import QPoint, QPointF, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import QColor, QKeyEvent, QMouseEvent, QPainter, QPainterPath, QPainterPathStroker, QPaintEvent, QPen
 from PySide6.QtWidgets import QMenu, QSizePolicy, QWidget
 
+from ..painting import guarded
 from ..theme import current, font
 from .control import Control
 from .drawing import baseline, box, draw_text, focus_ring, text_width
@@ -98,9 +99,9 @@ class EditedChip(Control):
         else:
             self.removeRequested.emit(index)
 
-    def paintEvent(self, event: QPaintEvent) -> None:
+    @guarded
+    def paintEvent(self, event: QPaintEvent, painter: QPainter) -> None:
         theme = current()
-        painter = QPainter(self)
         rect = QRectF(self.rect())
         box(painter, rect, fill=theme.edited)
         self._paint_hatch(painter, rect)

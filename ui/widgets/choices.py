@@ -8,6 +8,7 @@ from PySide6.QtCore import QEvent, QObject, QPoint, QRectF, Qt, Signal
 from PySide6.QtGui import QHideEvent, QKeyEvent, QPainter, QPaintEvent
 from PySide6.QtWidgets import QFrame, QLabel, QLineEdit, QListWidget, QListWidgetItem, QVBoxLayout, QWidget
 
+from ..painting import guarded
 from ..theme import current, font
 from .control import describe
 from .drawing import box, shown
@@ -124,6 +125,7 @@ class Choices(QFrame):
                 return True
         return super().eventFilter(watched, event)
 
-    def paintEvent(self, event: QPaintEvent) -> None:
+    @guarded
+    def paintEvent(self, event: QPaintEvent, painter: QPainter) -> None:
         theme = current()
-        box(QPainter(self), QRectF(self.rect()), fill=theme.panel, border=theme.ctrl, radius=0)
+        box(painter, QRectF(self.rect()), fill=theme.panel, border=theme.ctrl, radius=0)

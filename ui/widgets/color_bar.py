@@ -9,6 +9,7 @@ from PySide6.QtCore import QRectF, QSize, Qt
 from PySide6.QtGui import QColor, QPainter, QPainterPath, QPaintEvent, QPen
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
+from ..painting import guarded, saved
 from ..theme import current
 from .painted import text_width, write
 from .shading import picture
@@ -66,8 +67,8 @@ class ColorBar(QWidget):
     def minimumSizeHint(self) -> QSize:
         return self.sizeHint()
 
-    def paintEvent(self, event: QPaintEvent) -> None:
-        painter = QPainter(self)
+    @guarded
+    def paintEvent(self, event: QPaintEvent, painter: QPainter) -> None:
         width, middle = text_width(self._low, 11), self.height() / 2
         write(painter, QRectF(0, 0, width, self.height()), self._low, px=11, color="muted")
         bar = QRectF(round(width) + GAP, round(middle - HEIGHT / 2), self._bar(), HEIGHT)
@@ -76,11 +77,9 @@ class ColorBar(QWidget):
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         shape = QPainterPath()
         shape.addRoundedRect(bar, 2, 2)
-        painter.save()
-        painter.setClipPath(shape)
-        painter.drawImage(bar, picture(np.arange(256, dtype=np.uint8)[None, :], diverging=self._diverging))
-        painter.restore()
+        with saved(painter):
+            painter.setClipPath(shape)
+            painter.drawImage(bar, picture(np.arange(256, dtype=np.uint8)[None, :], diverging=self._diverging))
         painter.setPen(QPen(QColor(current().border), 1))
         painter.setBrush(Qt.BrushStyle.NoBrush)
         painter.drawRoundedRect(bar.adjusted(-0.5, -0.5, 0.5, 0.5), 2.5, 2.5)
-        painter.end()

@@ -8,6 +8,7 @@ from PySide6.QtCore import QPoint, QRectF, QSignalBlocker, QSize, Qt, Signal
 from PySide6.QtGui import QFocusEvent, QFontMetricsF, QKeyEvent, QPainter, QPaintEvent, QWheelEvent
 from PySide6.QtWidgets import QComboBox, QSizePolicy, QStyledItemDelegate, QWidget
 
+from ..painting import guarded
 from ..theme import current, font
 from .choices import Choices
 from .control import describe, set_available
@@ -145,9 +146,9 @@ class Combo(QComboBox):
         else:
             event.ignore()  # the wheel belongs to what the eye is on, not to what it passes over
 
-    def paintEvent(self, event: QPaintEvent) -> None:
+    @guarded
+    def paintEvent(self, event: QPaintEvent, painter: QPainter) -> None:
         theme = current()
-        painter = QPainter(self)
         rect = QRectF(self.rect())
         on = self.isEnabled()
         fill = theme.sunk if not on else theme.hover if self.underMouse() else theme.panel

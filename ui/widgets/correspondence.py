@@ -11,6 +11,7 @@ from PySide6.QtWidgets import QSizePolicy, QWidget
 from kav.views.fit import Row
 
 from ..marks import paint_mark
+from ..painting import guarded
 from ..theme import current, font
 from .control import Control, fill
 from .drawing import baseline, box, draw_text, focus_ring, text_width
@@ -97,9 +98,9 @@ class Correspondence(Control):
         at = keys.index(self._over) + step if self._over in keys else 0
         return self._hover(keys[min(max(at, 0), len(keys) - 1)])
 
-    def paintEvent(self, event: QPaintEvent) -> None:
+    @guarded
+    def paintEvent(self, event: QPaintEvent, painter: QPainter) -> None:
         theme = current()
-        painter = QPainter(self)
         previous = None
         for row, rect in zip(self._rows, self.row_rects(), strict=True):
             if previous is not None and rect.top() > previous:

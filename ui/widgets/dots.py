@@ -88,14 +88,13 @@ def _dot(radius: float, scale: float, ink: str, panel: str) -> QImage:
     side = math.ceil((2 * radius + 1.3) * scale) + 2
     picture = QImage(side, side, QImage.Format.Format_ARGB32_Premultiplied)
     picture.fill(Qt.GlobalColor.transparent)
-    painter = QPainter(picture)
-    painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-    painter.scale(scale, scale)
-    painter.setPen(QPen(QColor(ink), 1.3))
-    painter.setBrush(QColor(panel))
     middle = side / scale / 2
-    painter.drawEllipse(QPointF(middle, middle), radius, radius)
-    painter.end()
+    with QPainter(picture) as painter:
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        painter.scale(scale, scale)
+        painter.setPen(QPen(QColor(ink), 1.3))
+        painter.setBrush(QColor(panel))
+        painter.drawEllipse(QPointF(middle, middle), radius, radius)
     picture.setDevicePixelRatio(scale)
     return picture
 

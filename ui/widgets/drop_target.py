@@ -6,6 +6,7 @@ from PySide6.QtCore import QRectF, Qt
 from PySide6.QtGui import QColor, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QWidget
 
+from ..painting import guarded
 from ..theme import current, font
 from .control import describe
 from .drawing import baseline, box, draw_text, shown, text_width
@@ -37,9 +38,9 @@ class DropTarget(QWidget):
         """Return what is said."""
         return self._what
 
-    def paintEvent(self, event: QPaintEvent) -> None:
+    @guarded
+    def paintEvent(self, event: QPaintEvent, painter: QPainter) -> None:
         theme = current()
-        painter = QPainter(self)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         veil = QColor(theme.window)
         veil.setAlphaF(0.65)

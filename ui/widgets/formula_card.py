@@ -11,6 +11,7 @@ from PySide6.QtWidgets import QHBoxLayout, QScrollArea, QVBoxLayout, QWidget
 from kav.views.formulas import FormulaRow
 from kav.views.words import plain
 
+from ..painting import guarded
 from ..theme import current, font
 from .button import Button
 from .control import describe
@@ -36,9 +37,9 @@ class _Rows(QWidget):
     def sizeHint(self) -> QSize:
         return QSize(240, ROW * len(self._rows))
 
-    def paintEvent(self, event: QPaintEvent) -> None:
+    @guarded
+    def paintEvent(self, event: QPaintEvent, painter: QPainter) -> None:
         theme = current()
-        painter = QPainter(self)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         right = self.width() - PADDING
         for i, row in enumerate(self._rows):
@@ -88,6 +89,7 @@ class FormulaCard(QWidget):
         """Show these rows."""
         self.rows.set_rows(rows)
 
-    def paintEvent(self, event: QPaintEvent) -> None:
+    @guarded
+    def paintEvent(self, event: QPaintEvent, painter: QPainter) -> None:
         """Cover the plot."""
-        QPainter(self).fillRect(self.rect(), QColor(current().panel))
+        painter.fillRect(self.rect(), QColor(current().panel))

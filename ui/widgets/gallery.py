@@ -11,6 +11,7 @@ from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from kav.views.attention import KernelShape
 
+from ..painting import guarded
 from ..theme import current
 from .painted import STEPS, Painted, elided, write
 
@@ -82,13 +83,12 @@ class Gallery(Painted):
     def minimumSizeHint(self) -> QSize:
         return QSize(80, 80)
 
-    def paintEvent(self, event: QPaintEvent) -> None:
-        painter = QPainter(self)
+    @guarded
+    def paintEvent(self, event: QPaintEvent, painter: QPainter) -> None:
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         for index, shape in enumerate(self._shapes):
             self._paint_shape(painter, self.shape_rect(index), shape, index == self._hovered)
         self.paint_ring(painter, QRectF(self.rect()).adjusted(1, 1, -1, -1))
-        painter.end()
 
     def _paint_shape(self, painter: QPainter, rect: QRectF, shape: KernelShape, hovered: bool) -> None:
         theme, chosen = current(), shape.kernel == self._kernel

@@ -9,6 +9,7 @@ from PySide6.QtGui import QColor, QPainter, QPaintEvent
 from PySide6.QtSvg import QSvgRenderer
 from PySide6.QtWidgets import QAbstractButton, QWidget
 
+from ..painting import guarded
 from ..theme import RESOURCES, current
 from .control import describe, set_available
 from .drawing import box, focus_ring
@@ -65,9 +66,9 @@ class IconButton(QAbstractButton):
     def sizeHint(self) -> QSize:
         return QSize(self._side, self._side)
 
-    def paintEvent(self, event: QPaintEvent) -> None:
+    @guarded
+    def paintEvent(self, event: QPaintEvent, painter: QPainter) -> None:
         theme = current()
-        painter = QPainter(self)
         rect = QRectF(self.rect())
         if self.isEnabled() and (self.isDown() or self.underMouse()):
             box(painter, rect, fill=theme.pressed if self.isDown() else theme.hover, radius=5)

@@ -9,6 +9,7 @@ from PySide6.QtGui import QGuiApplication, QPainter, QPaintEvent
 from PySide6.QtWidgets import QWidget
 
 from ..marks import mark_color, paint_mark
+from ..painting import guarded
 from ..theme import DARK, LIGHT, current, font
 from .drawing import baseline, box, draw_text, shown, text_width
 
@@ -70,10 +71,10 @@ class Inspector(QWidget):
         width = 2 * PADDING + INDENT + max(widths, default=0.0)
         return QSize(max(round(width), 120), ROW * len(self._rows) + 16)
 
-    def paintEvent(self, event: QPaintEvent) -> None:
+    @guarded
+    def paintEvent(self, event: QPaintEvent, painter: QPainter) -> None:
         theme = current()
         on_ink = LIGHT if theme.dark else DARK  # marks and text that read on this theme's ink
-        painter = QPainter(self)
         box(painter, QRectF(self.rect()), fill=theme.ink)
         for index, (mark, name, value) in enumerate(self._rows):
             middle = 8 + ROW * (index + 0.5)

@@ -96,10 +96,9 @@ def _kept(runs: tuple[Run, ...], halo: bool, theme: str, ratio: float) -> tuple[
     image = QImage(math.ceil(size.width()), math.ceil(size.height()), QImage.Format.Format_ARGB32_Premultiplied)
     image.setDevicePixelRatio(ratio)
     image.fill(0)
-    painter = QPainter(image)
-    painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-    _paint(painter, runs, EDGE, ascent - _half_capitals(runs), halo=halo)
-    painter.end()
+    with QPainter(image) as painter:
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        _paint(painter, runs, EDGE, ascent - _half_capitals(runs), halo=halo)
     return image, ascent
 
 

@@ -10,6 +10,7 @@ from PySide6.QtWidgets import QApplication, QWidget
 
 from kav.model.tiles import Part
 
+from ..painting import guarded
 from ..theme import Theme, current
 from .control import fill
 from .matrix_layout import Grid, MatrixData, layout
@@ -160,11 +161,11 @@ class MatrixView(Painted):
 
     # --- painting ------------------------------------------------------------------------------------------------
 
-    def paintEvent(self, event: QPaintEvent) -> None:
+    @guarded
+    def paintEvent(self, event: QPaintEvent, painter: QPainter) -> None:
         data, grid = self._shown, self.grid()
         if data is None or grid is None or not data.shade.size:
             return
-        painter = QPainter(self)
         painter.setRenderHint(QPainter.RenderHint.TextAntialiasing)
         rows, columns, place = known(data, grid)
         if not place.isEmpty():
@@ -176,7 +177,6 @@ class MatrixView(Painted):
         if data.noted:
             paint_note(painter, grid, self.note(), self.width())
         self.paint_ring(painter, grid.rect.adjusted(-5, -5, 4, 4))
-        painter.end()
 
     def _hovered_here(self) -> tuple[int, int] | None:
         """The cell under the pointer, counted from the corner of the part."""

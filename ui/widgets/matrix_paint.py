@@ -9,6 +9,7 @@ from PySide6.QtGui import QColor, QImage, QPainter, QPen
 from kav.views.words import Label, Piece
 
 from ..marks import paint_mark
+from ..painting import saved
 from ..theme import current
 from .matrix_layout import EDGE, LONGEST, MARK, SLANT, Grid, MatrixData, unplaced
 from .painted import elided, text_width, write
@@ -32,37 +33,35 @@ def paint_cells(painter: QPainter, grid: Grid, image: QImage, place: QRectF, *, 
     across, down = image.width() / place.width(), image.height() / place.height()
     part = QRectF(seen.translated(-place.topLeft()))
     part = QRectF(part.x() * across, part.y() * down, part.width() * across, part.height() * down)
-    painter.save()
-    painter.setRenderHint(QPainter.RenderHint.Antialiasing, False)
-    if hatched:
-        paint_hatching(painter, seen)
-    painter.setRenderHint(QPainter.RenderHint.SmoothPixmapTransform, False)
-    draw_pixels(painter, seen, image, part)
-    if grid.gapped:
-        painter.setPen(Qt.PenStyle.NoPen)
-        painter.setBrush(QColor(theme.grid))
-        for column in range(grid.n_columns + 1):
-            painter.drawRect(QRectF(grid.x + column * grid.pitch - 1, grid.y - 1, 1, rect.height() + 1))
-        for row in range(grid.n_rows + 1):
-            painter.drawRect(QRectF(grid.x - 1, grid.y + row * grid.pitch - 1, rect.width() + 1, 1))
-    painter.restore()
+    with saved(painter):
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing, False)
+        if hatched:
+            paint_hatching(painter, seen)
+        painter.setRenderHint(QPainter.RenderHint.SmoothPixmapTransform, False)
+        draw_pixels(painter, seen, image, part)
+        if grid.gapped:
+            painter.setPen(Qt.PenStyle.NoPen)
+            painter.setBrush(QColor(theme.grid))
+            for column in range(grid.n_columns + 1):
+                painter.drawRect(QRectF(grid.x + column * grid.pitch - 1, grid.y - 1, 1, rect.height() + 1))
+            for row in range(grid.n_rows + 1):
+                painter.drawRect(QRectF(grid.x - 1, grid.y + row * grid.pitch - 1, rect.width() + 1, 1))
 
 
 def paint_hatching(painter: QPainter, rect: QRectF) -> None:
     """Fill a rectangle as excluded: sunk, with lines at 45 degrees."""
     theme = current()
-    painter.save()
-    painter.fillRect(rect, QColor(theme.sunk))
-    painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-    painter.setPen(QPen(QColor(theme.hatch), 1, Qt.PenStyle.SolidLine, Qt.PenCapStyle.FlatCap))
-    start = rect.left()
-    while start < rect.right() + rect.height():
-        # Each line is cut at the sides rather than clipped: a vector file has no clips.
-        over, under = max(0.0, start - rect.right()), max(0.0, rect.left() - (start - rect.height()))
-        upper = QPointF(start - over, rect.top() + over)
-        painter.drawLine(upper, QPointF(start - rect.height() + under, rect.bottom() - under))
-        start += HATCH
-    painter.restore()
+    with saved(painter):
+        painter.fillRect(rect, QColor(theme.sunk))
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        painter.setPen(QPen(QColor(theme.hatch), 1, Qt.PenStyle.SolidLine, Qt.PenCapStyle.FlatCap))
+        start = rect.left()
+        while start < rect.right() + rect.height():
+            # Each line is cut at the sides rather than clipped: a vector file has no clips.
+            over, under = max(0.0, start - rect.right()), max(0.0, rect.left() - (start - rect.height()))
+            upper = QPointF(start - over, rect.top() + over)
+            painter.drawLine(upper, QPointF(start - rect.height() + under, rect.bottom() - under))
+            start += HATCH
 
 
 def paint_note(painter: QPainter, grid: Grid, text: str, width: float) -> None:
@@ -142,11 +141,10 @@ def _stride(grid: Grid, room: float) -> int:
 def _paint_slanted(painter: QPainter, data: MatrixData, grid: Grid, column: int, label: Label) -> None:
     chosen = column == data.column
     start = QPointF(grid.cell(0, column).center().x() + 2, grid.y - 5)
-    painter.save()
-    painter.translate(start)
-    painter.rotate(-45)
-    width = paint_label(painter, QPointF(0, 0), label, px=grid.px, strong=chosen, room=LONGEST)
-    painter.restore()
+    with saved(painter):
+        painter.translate(start)
+        painter.rotate(-45)
+        width = paint_label(painter, QPointF(0, 0), label, px=grid.px, strong=chosen, room=LONGEST)
     if chosen and data.column_role:
         # Painted upright: a rotated diamond would be a square.
         along = (width + 9) * SLANT
@@ -231,22 +229,21 @@ def _place(axis: np.ndarray, value: float) -> float:
 
 def paint_frames(painter: QPainter, data: MatrixData, grid: Grid, hovered: tuple[int, int] | None) -> None:
     """Frame the selected row and column in the colours of their roles, and the cell under the pointer."""
-    painter.save()
-    painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-    painter.setBrush(Qt.BrushStyle.NoBrush)
-    theme = current()
-    if hovered is not None and grid.pitch >= 3:
-        painter.setPen(QPen(QColor(theme.ctrl), 1))
-        painter.drawRect(grid.cell(*hovered).adjusted(-0.5, -0.5, 0.5, 0.5))
-    frames = []
-    if data.row is not None and 0 <= data.row < grid.n_rows:
-        frames.append((grid.row_rect(data.row), data.row_role))
-    if data.column is not None and 0 <= data.column < grid.n_columns:
-        frames.append((grid.column_rect(data.column), data.column_role))
-    for rect, role in frames:
-        painter.setPen(QPen(QColor(getattr(theme, role, theme.ink)), 1.6))
-        painter.drawRoundedRect(rect.adjusted(-1.8, -1.8, 1.8, 1.8), 2, 2)
-    painter.restore()
+    with saved(painter):
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        painter.setBrush(Qt.BrushStyle.NoBrush)
+        theme = current()
+        if hovered is not None and grid.pitch >= 3:
+            painter.setPen(QPen(QColor(theme.ctrl), 1))
+            painter.drawRect(grid.cell(*hovered).adjusted(-0.5, -0.5, 0.5, 0.5))
+        frames = []
+        if data.row is not None and 0 <= data.row < grid.n_rows:
+            frames.append((grid.row_rect(data.row), data.row_role))
+        if data.column is not None and 0 <= data.column < grid.n_columns:
+            frames.append((grid.column_rect(data.column), data.column_role))
+        for rect, role in frames:
+            painter.setPen(QPen(QColor(getattr(theme, role, theme.ink)), 1.6))
+            painter.drawRoundedRect(rect.adjusted(-1.8, -1.8, 1.8, 1.8), 2, 2)
 
 
 def title_color(piece: Piece) -> str:

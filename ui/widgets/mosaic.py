@@ -22,6 +22,7 @@ from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from kav.views.attention import Thumb
 
+from ..painting import guarded, saved
 from ..theme import current
 from .mosaic_layout import CAPTION, EDGE, LINE, Tiles, arrange, wanted_width
 from .painted import STEPS, Painted, elided, text_width, write
@@ -158,23 +159,22 @@ class Mosaic(Painted):
 
     # --- painting ------------------------------------------------------------------------------------------------
 
-    def paintEvent(self, event: QPaintEvent) -> None:
-        painter, tiles = QPainter(self), self.tiles()
+    @guarded
+    def paintEvent(self, event: QPaintEvent, painter: QPainter) -> None:
+        tiles = self.tiles()
         if painter.paintEngine().type() == QPaintEngine.Type.Raster:
             painter.drawPixmap(0, 0, self._ground(tiles))
         else:
             self._paint_ground(painter, tiles)
-        painter.save()
-        self._clip(painter, tiles)
-        for place in (self._hovered, self._chosen):
-            self._paint_frame(painter, tiles, *place)
-        painter.restore()
+        with saved(painter):
+            self._clip(painter, tiles)
+            for place in (self._hovered, self._chosen):
+                self._paint_frame(painter, tiles, *place)
         if self._compact:
             self._paint_caption(painter, tiles)
         elif not tiles.named and self._thumbs:
             self._paint_line(painter)
         self.paint_ring(painter, QRectF(self.rect()).adjusted(1, 1, -1, -1))
-        painter.end()
 
     def _clip(self, painter: QPainter, tiles: Tiles) -> None:
         if not tiles.named:
@@ -185,34 +185,33 @@ class Mosaic(Painted):
         ratio = self.devicePixelRatioF()
         key = (self.size(), ratio, self._shift, self._compact, current().name)
         if key != self._painted or self._pixmap is None:
-            self._painted, self._pixmap = key, QPixmap(self.size() * ratio)
-            self._pixmap.setDevicePixelRatio(ratio)
-            self._pixmap.fill(Qt.GlobalColor.transparent)
-            painter = QPainter(self._pixmap)
-            self._paint_ground(painter, tiles)
-            painter.end()
+            pixmap = QPixmap(self.size() * ratio)
+            pixmap.setDevicePixelRatio(ratio)
+            pixmap.fill(Qt.GlobalColor.transparent)
+            with QPainter(pixmap) as painter:
+                self._paint_ground(painter, tiles)
+            self._painted, self._pixmap = key, pixmap
         return self._pixmap
 
     def _paint_ground(self, painter: QPainter, tiles: Tiles) -> None:
         self._paint_headings(painter, tiles)
-        painter.save()
-        self._clip(painter, tiles)
-        painter.setRenderHint(QPainter.RenderHint.Antialiasing, False)
-        placed = self._placed(tiles)
-        for place, _, part in placed:
-            draw_pixels(painter, place, self._sheet(tiles), part)
-        painter.setBrush(Qt.BrushStyle.NoBrush)
-        painter.setPen(QPen(QColor(current().border), 1))
-        painter.drawRects([place.adjusted(-1, -1, 0, 0) for place, _, _ in placed])
-        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-        painter.setPen(QPen(QColor(current().edited), 2.5))
-        for place, thumb, _ in placed:
-            if thumb.edited:
-                painter.drawRoundedRect(place.adjusted(-1.25, -1.25, 1.25, 1.25), 2, 2)
-        if tiles.named:
+        with saved(painter):
+            self._clip(painter, tiles)
+            painter.setRenderHint(QPainter.RenderHint.Antialiasing, False)
+            placed = self._placed(tiles)
+            for place, _, part in placed:
+                draw_pixels(painter, place, self._sheet(tiles), part)
+            painter.setBrush(Qt.BrushStyle.NoBrush)
+            painter.setPen(QPen(QColor(current().border), 1))
+            painter.drawRects([place.adjusted(-1, -1, 0, 0) for place, _, _ in placed])
+            painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+            painter.setPen(QPen(QColor(current().edited), 2.5))
             for place, thumb, _ in placed:
-                self._paint_name(painter, tiles, place, thumb)
-        painter.restore()
+                if thumb.edited:
+                    painter.drawRoundedRect(place.adjusted(-1.25, -1.25, 1.25, 1.25), 2, 2)
+            if tiles.named:
+                for place, thumb, _ in placed:
+                    self._paint_name(painter, tiles, place, thumb)
 
     def _placed(self, tiles: Tiles) -> list[tuple[QRectF, Thumb, QRectF]]:
         """Where the heads in sight are, and which part of the sheet each is."""

@@ -17,6 +17,7 @@ from PySide6.QtWidgets import QSizePolicy, QWidget
 from kav.regression.objective import Objective
 from kav.views.words import number
 
+from ..painting import guarded
 from ..theme import current, font
 from .axes import Frame
 from .control import describe
@@ -75,9 +76,9 @@ class ObjectiveInset(QWidget):
     def sizeHint(self) -> QSize:
         return QSize(WIDTH, 200)
 
-    def paintEvent(self, event: QPaintEvent) -> None:
+    @guarded
+    def paintEvent(self, event: QPaintEvent, painter: QPainter) -> None:
         theme, frame = current(), self._frame()
-        painter = QPainter(self)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         strong, plain = font(12, 600), font(11)
         draw_text(painter, LEFT, baseline(16, strong), "L(c) = Σ K (yᵢ − c)²", strong, theme.ink)

@@ -11,6 +11,7 @@ from PySide6.QtWidgets import QSizePolicy, QWidget
 from kav.views.words import Label
 
 from ..marks import mark_width, paint_mark
+from ..painting import guarded
 from ..theme import current, font
 from .choices import Choices
 from .control import Control
@@ -127,9 +128,9 @@ class Pill(Control):
         else:
             super().keyPressEvent(event)
 
-    def paintEvent(self, event: QPaintEvent) -> None:
+    @guarded
+    def paintEvent(self, event: QPaintEvent, painter: QPainter) -> None:
         theme = current()
-        painter = QPainter(self)
         rect = QRectF(self.rect())
         on = self.isEnabled()
         tint = getattr(theme, _TINTS[self._role]) if self._role else theme.panel

@@ -15,11 +15,12 @@ from PySide6.QtCore import QEvent, QPointF, QRectF, Qt, QTimer
 from PySide6.QtGui import QColor, QImage, QPaintEngine, QPainter, QPen, QResizeEvent, QWheelEvent
 from PySide6.QtWidgets import QGraphicsView, QWidget
 
+from ..painting import reported, saved
 from ..theme import current
 from .axes import Frame, Span, column_intervals, row_intervals, ticks
 from .grabbing import Grabbing
 from .lettering import Run, paint_runs, width_of
-from .plot_items import Area, Cloud, Curve, Item, paint_items, reported, saved
+from .plot_items import Area, Cloud, Curve, Item, paint_items
 
 _DEEPEST_ZOOM = 0.02
 _CARRIED_MS = 120  # while something is dragged labels are placed anew this often
@@ -163,7 +164,7 @@ class Plot(Grabbing):
     # --- painting ------------------------------------------------------------------------------------------------
 
     def drawBackground(self, painter: QPainter, rect: QRectF) -> None:
-        with reported(), saved(painter):
+        with reported(self), saved(painter):
             self._in_pixels(painter)
             turn = painter.deviceTransform()
             if self.still_below > -math.inf and painter.paintEngine().type() == QPaintEngine.Type.Raster:
@@ -190,12 +191,10 @@ class Plot(Grabbing):
             if self._ground is None or self._ground.size() != size * ratio:
                 self._ground = QImage(size * ratio, QImage.Format.Format_RGB32)
                 self._ground.setDevicePixelRatio(ratio)
-            painter, self._ground_of = QPainter(self._ground), None
-            try:
+            self._ground_of = None
+            with QPainter(self._ground) as painter:
                 painter.setRenderHint(QPainter.RenderHint.Antialiasing)
                 self._paint_ground(painter)
-            finally:
-                painter.end()
             self._ground_of = key
         return self._ground
 
@@ -206,7 +205,7 @@ class Plot(Grabbing):
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
 
     def drawForeground(self, painter: QPainter, rect: QRectF) -> None:
-        with reported(), saved(painter):
+        with reported(self), saved(painter):
             self._in_pixels(painter)
             self.paint_over(painter)
             if self._ring and self.hasFocus():

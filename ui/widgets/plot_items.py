@@ -6,15 +6,12 @@ cut off beforehand. Each item counts its changes in `version`, so that a plot ca
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
-
 import numpy as np
 import pyqtgraph as pg
 from PySide6.QtCore import QLineF, QRectF, Qt
 from PySide6.QtGui import QBrush, QColor, QImage, QPaintEngine, QPainter, QPainterPath, QPainterPathStroker, QPen
 
+from ..painting import saved
 from ..theme import current
 from .axes import Frame, thinned
 
@@ -167,25 +164,6 @@ def paint_items(painter: QPainter, frame: Frame, items: list[Item]) -> None:
         for item in sorted(items, key=lambda item: item.z):
             if item.shown:
                 item.paint(painter, frame)
-
-
-@contextmanager
-def saved(painter: QPainter) -> Iterator[None]:
-    """Give the painter its state back, whatever happens: Qt crashes if a view's painting ends with a saved state."""
-    painter.save()
-    try:
-        yield
-    finally:
-        painter.restore()
-
-
-@contextmanager
-def reported() -> Iterator[None]:
-    """Hand an error over to the exception hook: one that leaves a view's painting ends the program in Qt."""
-    try:
-        yield
-    except Exception:
-        sys.excepthook(*sys.exc_info())
 
 
 def _room(frame: Frame) -> QRectF:

@@ -10,6 +10,7 @@ from kav.views.predictions import Prediction
 from kav.views.words import share
 
 from ..marks import paint_mark
+from ..painting import guarded
 from ..theme import current
 from .drawing import shown
 from .painted import STEPS, Painted, elided, text_width, write
@@ -75,11 +76,11 @@ class PredictionTable(Painted):
 
     # --- painting ------------------------------------------------------------------------------------------------
 
-    def paintEvent(self, event: QPaintEvent) -> None:
+    @guarded
+    def paintEvent(self, event: QPaintEvent, painter: QPainter) -> None:
         rows = self.rows()
         if not rows:
             return
-        painter = QPainter(self)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         names = min(max(text_width(shown(p.label.shown), 12, 600) for p in rows) + MARK, 0.4 * self.width())
         left = TEXT + names + 12
@@ -91,7 +92,6 @@ class PredictionTable(Painted):
             write(painter, place, elided(self._note, place.width(), 11), px=11, color="muted")
         ring = self.row_rect(self._cursor) if self._cursor >= 0 else QRectF(self.rect()).adjusted(2, 2, -2, -2)
         self.paint_ring(painter, ring)
-        painter.end()
 
     def _paint_row(
         self, painter: QPainter, p: Prediction, place: QRectF, span: tuple[float, float], *, hovered: bool

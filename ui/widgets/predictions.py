@@ -12,6 +12,7 @@ from kav.views.predictions import Prediction
 from kav.views.words import share
 
 from ..marks import mark_width, paint_mark
+from ..painting import guarded
 from ..theme import current, font
 from .control import Control
 from .drawing import MARK_R, baseline, box, draw_text, focus_ring, shown, text_width
@@ -115,9 +116,9 @@ class PredictionsBar(Control):
             return super().keyPressEvent(event)
         return self.targetRequested.emit(tokens[at + step])
 
-    def paintEvent(self, event: QPaintEvent) -> None:
+    @guarded
+    def paintEvent(self, event: QPaintEvent, painter: QPainter) -> None:
         theme = current()
-        painter = QPainter(self)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         base = baseline(22.5, font(13))
         if not self._compact:

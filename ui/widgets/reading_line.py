@@ -8,6 +8,7 @@ from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from kav.views.words import Piece, Reading, plain
 
+from ..painting import guarded
 from ..theme import font
 from .drawing import baseline, paint_runs, runs_of, runs_width
 from .states import VEIL
@@ -51,8 +52,9 @@ class ReadingLine(QWidget):
     def sizeHint(self) -> QSize:
         return QSize(round(runs_width(runs_of(self._reading, self._px))) + 1, self.height())
 
-    def paintEvent(self, event: QPaintEvent) -> None:
-        painter, px = QPainter(self), self._px
+    @guarded
+    def paintEvent(self, event: QPaintEvent, painter: QPainter) -> None:
+        px = self._px
         painter.setOpacity(1 - VEIL if self._faded else 1.0)
         runs, smaller = runs_of(self._reading, px), runs_of(self._reading, px - 1)
         if runs_width(runs) > self.width() >= runs_width(smaller):  # rather a little smaller than without its end

@@ -10,6 +10,7 @@ from PySide6.QtWidgets import QSizePolicy, QWidget
 from kav.views.regression.rug import Columns
 
 from ..marks import paint_mark
+from ..painting import guarded
 from ..theme import current
 from .control import Control
 from .drawing import box, focus_ring
@@ -124,9 +125,9 @@ class Rug(Control):
             self.keyRequested.emit(int(order[at]))
         return None
 
-    def paintEvent(self, event: QPaintEvent) -> None:
+    @guarded
+    def paintEvent(self, event: QPaintEvent, painter: QPainter) -> None:
         theme = current()
-        painter = QPainter(self)
         box(painter, QRectF(0, TOP, self.width(), BOX), fill=theme.panel, border=theme.border)
         top, bottom = TOP + 6.0, TOP + BOX - 4.0
         if self._columns is None:

@@ -9,6 +9,7 @@ from PySide6.QtWidgets import QFrame, QHBoxLayout, QSizePolicy, QVBoxLayout, QWi
 from kav.views.attention import Thumb
 from kav.views.words import share
 
+from ..painting import guarded
 from ..theme import current
 from .button import Button
 from .drawing import box
@@ -36,11 +37,11 @@ class HeadPicture(QWidget):
         self.setAccessibleName("" if thumb is None else f"head {thumb.layer}.{thumb.head}, {thumb.role}")
         self.update()
 
-    def paintEvent(self, event: QPaintEvent) -> None:
+    @guarded
+    def paintEvent(self, event: QPaintEvent, painter: QPainter) -> None:
         thumb = self._thumb
         if thumb is None:
             return
-        painter = QPainter(self)
         write(painter, QRectF(0, 2, PICTURE, 16), f"{thumb.layer}.{thumb.head}", weight=600, color="ink")
         words = "no single pattern" if thumb.role == "mixed" else f"{thumb.role} {share(thumb.score)}"
         write(painter, QRectF(0, 2, PICTURE, 16), words, px=11, side="right")
@@ -146,5 +147,6 @@ class RunCard(QFrame):
             self._chosen = (layer, head)
             self._show_parts()
 
-    def paintEvent(self, event: QPaintEvent) -> None:
-        box(QPainter(self), QRectF(self.rect()), fill=current().panel, border=current().ctrl, radius=8)
+    @guarded
+    def paintEvent(self, event: QPaintEvent, painter: QPainter) -> None:
+        box(painter, QRectF(self.rect()), fill=current().panel, border=current().ctrl, radius=8)

@@ -9,6 +9,7 @@ from PySide6.QtCore import QRectF, QSize, Qt, Signal
 from PySide6.QtGui import QKeyEvent, QMouseEvent, QPainter, QPaintEvent
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
+from ..painting import guarded
 from ..theme import current, font
 from .control import Control
 from .drawing import baseline, box, draw_text, focus_ring, text_width
@@ -96,9 +97,9 @@ class Segmented(Control):
         at = [key for key, _ in self._options].index(self._current) if self._options else 0
         return self._choose(at + steps[Qt.Key(event.key())])
 
-    def paintEvent(self, event: QPaintEvent) -> None:
+    @guarded
+    def paintEvent(self, event: QPaintEvent, painter: QPainter) -> None:
         theme = current()
-        painter = QPainter(self)
         outer = QRectF(0, 0, self.sizeHint().width(), HEIGHT)
         box(painter, outer, fill=theme.hover if self.isEnabled() else theme.sunk, border=theme.border)
         f = font(12, 500)

@@ -9,6 +9,7 @@ from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from kav.views.words import number
 
+from ..painting import guarded
 from ..theme import current, diverging_lut, ink_on
 from .painted import text_width, write
 from .shading import levels_of
@@ -81,8 +82,8 @@ class SmallMatrix(QWidget):
     def minimumSizeHint(self) -> QSize:
         return self.sizeHint()
 
-    def paintEvent(self, event: QPaintEvent) -> None:
-        painter = QPainter(self)
+    @guarded
+    def paintEvent(self, event: QPaintEvent, painter: QPainter) -> None:
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         write(painter, QRectF(2, 0, self.width(), TITLE - 2), self._title, px=12, weight=600, color="ink")
         levels = levels_of(self._values / (self._level or 1.0), True)
@@ -99,7 +100,6 @@ class SmallMatrix(QWidget):
             self._paint_cell(
                 painter, self.cell_rect(row, column), float(value), QColor(*table[levels[row, column]].tolist())
             )
-        painter.end()
 
     def _paint_cell(self, painter: QPainter, place: QRectF, value: float, fill: QColor) -> None:
         theme = current()

@@ -9,6 +9,7 @@ from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from kav.views.words import number
 
+from ..painting import guarded
 from ..theme import current
 from .painted import elided, text_width, write
 from .ticks import nice_ticks, tick_text
@@ -69,8 +70,8 @@ class Spectrum(QWidget):
     def minimumSizeHint(self) -> QSize:
         return QSize(110, 80)
 
-    def paintEvent(self, event: QPaintEvent) -> None:
-        painter = QPainter(self)
+    @guarded
+    def paintEvent(self, event: QPaintEvent, painter: QPainter) -> None:
         beside = self.height() < 190 and self.width() > 200
         width = self.width() - EDGE
         if beside:  # low and wide: bars left, disc right
@@ -81,7 +82,6 @@ class Spectrum(QWidget):
             bars = min(max(0.24 * self.height() - 12, 24.0), 90.0)
             self._paint_bars(painter, QRectF(0, 6, width, bars + 40), bars)
             self._paint_disc(painter, QRectF(0, bars + 58, width, self.height() - bars - 62))
-        painter.end()
 
     def _paint_bars(self, painter: QPainter, place: QRectF, height: float) -> None:
         values = self._singular

@@ -6,6 +6,7 @@ from PySide6.QtCore import QRectF, QSize, Qt, Signal
 from PySide6.QtGui import QColor, QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
+from ..painting import guarded
 from ..theme import current, font
 from .control import Control
 from .drawing import baseline, draw_text, focus_ring, text_width
@@ -38,9 +39,9 @@ class StartChip(Control):
         else:
             super().keyPressEvent(event)
 
-    def paintEvent(self, event: QPaintEvent) -> None:
+    @guarded
+    def paintEvent(self, event: QPaintEvent, painter: QPainter) -> None:
         theme = current()
-        painter = QPainter(self)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         place = QRectF(0, TOP, self.width(), CHIP)
         pen = QPen(QColor(theme.ink if self.hovered else theme.ctrl), 1)

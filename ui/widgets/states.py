@@ -7,6 +7,7 @@ from PySide6.QtGui import QColor, QKeyEvent, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QSizePolicy, QVBoxLayout, QWidget
 
 from ..marks import outline_mark
+from ..painting import guarded, reported
 from ..theme import current, font
 from .button import Button
 from .control import describe
@@ -27,12 +28,13 @@ class Words(QLabel):
         self.setFont(font(px, weight))
 
     def paintEvent(self, event: QPaintEvent) -> None:
-        palette = self.palette()
-        color = QColor(getattr(current(), self._color))
-        if palette.color(self.foregroundRole()) != color:
-            palette.setColor(self.foregroundRole(), color)
-            self.setPalette(palette)
-        super().paintEvent(event)
+        with reported(self):  # the label makes its own painter
+            palette = self.palette()
+            color = QColor(getattr(current(), self._color))
+            if palette.color(self.foregroundRole()) != color:
+                palette.setColor(self.foregroundRole(), color)
+                self.setPalette(palette)
+            super().paintEvent(event)
 
 
 class ProgressLine(QWidget):
@@ -56,11 +58,11 @@ class ProgressLine(QWidget):
         """Return what is shown."""
         return self._fraction
 
-    def paintEvent(self, event: QPaintEvent) -> None:
+    @guarded
+    def paintEvent(self, event: QPaintEvent, painter: QPainter) -> None:
         if self._fraction is None:
             return
         theme = current()
-        painter = QPainter(self)
         painter.fillRect(self.rect(), QColor(theme.grid))
         width = self.width() * min(max(self._fraction, 0.0), 1.0)
         painter.fillRect(QRectF(0, 0, width, self.height()), QColor(theme.query))
@@ -91,10 +93,11 @@ class Veil(QWidget):
             self.setGeometry(self.parentWidget().rect())
         return False
 
-    def paintEvent(self, event: QPaintEvent) -> None:
+    @guarded
+    def paintEvent(self, event: QPaintEvent, painter: QPainter) -> None:
         color = QColor(current().panel)
         color.setAlphaF(VEIL)
-        QPainter(self).fillRect(self.rect(), color)
+        painter.fillRect(self.rect(), color)
 
 
 class EmptyState(QWidget):
@@ -111,9 +114,9 @@ class EmptyState(QWidget):
         self.setAccessibleName(f"{what}. {how}")
         self.update()
 
-    def paintEvent(self, event: QPaintEvent) -> None:
+    @guarded
+    def paintEvent(self, event: QPaintEvent, painter: QPainter) -> None:
         theme = current()
-        painter = QPainter(self)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         x, y = self.width() / 2, self.height() / 2
         pen = QPen(QColor(theme.ctrl), 1.5)
@@ -162,9 +165,9 @@ class BusyPill(QWidget):
         else:
             super().keyPressEvent(event)
 
-    def paintEvent(self, event: QPaintEvent) -> None:
+    @guarded
+    def paintEvent(self, event: QPaintEvent, painter: QPainter) -> None:
         theme = current()
-        painter = QPainter(self)
         box(painter, QRectF(self.rect()), fill=theme.panel, border=theme.ctrl, radius=7)
         painter.fillRect(QRectF(self.cancel.x() - 10, 7, 1, self.height() - 14), QColor(theme.border))
 
@@ -226,9 +229,9 @@ class ErrorCard(QWidget):
         self._details.setVisible(self._details.isHidden())
         self.updateGeometry()
 
-    def paintEvent(self, event: QPaintEvent) -> None:
+    @guarded
+    def paintEvent(self, event: QPaintEvent, painter: QPainter) -> None:
         theme = current()
-        painter = QPainter(self)
         box(painter, QRectF(self.rect()), fill=theme.errtint, border=theme.error, radius=8)
         disc = QRectF(15, 16, 18, 18)
         painter.setPen(Qt.PenStyle.NoPen)

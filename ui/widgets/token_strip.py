@@ -24,6 +24,7 @@ from PySide6.QtWidgets import QSizePolicy, QToolTip, QWidget
 from kav.views.words import Label, share
 
 from ..marks import paint_mark
+from ..painting import guarded
 from ..theme import current, font
 from .control import Control
 from .drawing import baseline, box, draw_text, focus_ring, shown
@@ -185,8 +186,8 @@ class TokenStrip(Control):
             (self.keyRequested if shift else self.queryRequested).emit(index)
         return None
 
-    def paintEvent(self, event: QPaintEvent) -> None:
-        painter = QPainter(self)
+    @guarded
+    def paintEvent(self, event: QPaintEvent, painter: QPainter) -> None:
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         seen = np.flatnonzero((self._lefts + self._widths > self._offset) & (self._lefts < self._offset + self.width()))
         for index in sorted(seen.tolist(), key=lambda i: i in (self._query, self._key)):

@@ -11,6 +11,7 @@ from PySide6.QtWidgets import QWidget
 from kav.views.attribution import Part, Result, collapse
 from kav.views.words import signed
 
+from ..painting import guarded
 from .control import fill
 from .painted import STEPS, Painted
 from .waterfall_paint import Columns, columns, paint_links, paint_row, paint_rules
@@ -100,10 +101,10 @@ class Waterfall(Painted):
 
     # --- painting ------------------------------------------------------------------------------------------------
 
-    def paintEvent(self, event: QPaintEvent) -> None:
+    @guarded
+    def paintEvent(self, event: QPaintEvent, painter: QPainter) -> None:
         if not self._rows:
             return
-        painter = QPainter(self)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         places = [self.row_rect(index) for index in range(len(self._rows))]
         layout = self._columns()
@@ -115,7 +116,6 @@ class Waterfall(Painted):
             self.paint_ring(painter, places[self._cursor].adjusted(1, 0, -1, 0))
         else:
             self.paint_ring(painter, QRectF(self.rect()).adjusted(2, 2, -2, -2))
-        painter.end()
 
     # --- pointer and keys ----------------------------------------------------------------------------------------
 

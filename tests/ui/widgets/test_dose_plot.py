@@ -184,6 +184,6 @@ def test_an_error_while_painting_is_reported_and_the_program_goes_on(qtbot, monk
     with qtbot.captureExceptions() as raised:
         plot.grab()
         plot.grab()
-    assert [kind for kind, *_ in raised] == [RuntimeError, RuntimeError]
+    assert [kind for kind, *_ in raised] == [RuntimeError]  # told once: telling it may paint the plot again
     monkeypatch.undo()
     assert not plot.grab().isNull()
