@@ -207,7 +207,7 @@ class Engine(QObject):
             self.progressed.emit(job.channel, fraction, text)
 
     def _on_shown(self, job: _Job, value: Any) -> None:
-        if not job.dropped and not self._closed:
+        if not (job.dropped or job.task.cancelled or self._closed):
             self.showed.emit(job.channel, value)
 
     def _on_ended(self, job: _Job) -> None:

@@ -24,10 +24,12 @@ class Feed(QObject):
 
     Signals
     -------
-    drawn(result), emptied() : there is nothing to show, failed(error), busied(bool), progressed(fraction, text).
+    drawn(result), glanced(result) : what there is of the answer while the rest is computed, emptied() : there is
+    nothing to show, failed(error), busied(bool), progressed(fraction, text).
     """
 
     drawn = Signal(object)
+    glanced = Signal(object)
     emptied = Signal()
     failed = Signal(object)
     busied = Signal(bool)
@@ -67,6 +69,7 @@ class Feed(QObject):
         engine = session.engine
         engine.started.connect(self._on_engine_started)
         engine.progressed.connect(self._on_engine_progressed)
+        engine.showed.connect(self._on_engine_showed)
         engine.finished.connect(self._on_engine_finished)
         engine.failed.connect(self._on_engine_failed)
         engine.stopped.connect(self._on_engine_stopped)
@@ -108,16 +111,27 @@ class Feed(QObject):
         if channel == self.channel:
             self.progressed.emit(fraction, text)
 
+    def _on_engine_showed(self, channel: str, answer: Any) -> None:
+        if channel == self.channel and self._take(answer):
+            self.glanced.emit(self.result)
+
     def _on_engine_finished(self, channel: str, answer: Any) -> None:
         if channel != self.channel:
             return
         self.busied.emit(False)
+        if self._take(answer):
+            self.drawn.emit(self.result)
+
+    def _take(self, answer: Any) -> bool:
+        """Keep an answer; one to the other scene or about a run that was closed is not wanted any more.
+
+        A live lane shows what is a step behind.
+        """
         spec, result, seconds = answer
-        # A live lane shows what is a step behind, but never the other scene or a run that was closed.
         if self._asked is None or type(spec.scene) is not type(self._asked.scene):
-            return
+            return False
         self.result, self.drawn_spec, self.seconds = result, spec, seconds
-        self.drawn.emit(result)
+        return True
 
     def _on_engine_failed(self, channel: str, error: BaseException) -> None:
         if channel == self.channel:
@@ -133,5 +147,8 @@ class Feed(QObject):
 
 def _compute(view: ModuleType, spec: Any, last: Any, task: Task) -> tuple[Any, Any, float]:
     start = time.perf_counter()
-    result = view.compute(spec, task, last)
-    return spec, result, time.perf_counter() - start
+
+    def answer(result: Any) -> tuple[Any, Any, float]:
+        return spec, result, time.perf_counter() - start
+
+    return answer(view.compute(spec, Task(task.report, lambda result: task.show(answer(result))), last))

@@ -77,6 +77,7 @@ class Panel(CardBody):
 
     def _wire(self) -> None:
         self._feed.drawn.connect(self._on_feed_drawn)
+        self._feed.glanced.connect(self._on_feed_glanced)
         self._feed.emptied.connect(self._on_feed_emptied)
         self._feed.failed.connect(self._on_feed_failed)
         self._feed.busied.connect(self.stage.set_busy)
@@ -223,6 +224,10 @@ class Panel(CardBody):
             self.draw(result)
         if self._formulas.isVisible():
             self._formulas.set_rows(self.view.formula(result))
+
+    def _on_feed_glanced(self, result: Any) -> None:
+        self._on_feed_drawn(result)
+        self.stage.show_glance()
 
     def _show_reading(self, result: Any) -> None:
         reading = self.reading(result)

@@ -44,6 +44,7 @@ class Stage(QWidget):
         self._way_out_value: Any = None
         self._drawn = False
         self._vacant = False  # nothing to show, and the picture says so
+        self._glanced = False  # what is there of the answer is drawn already
         self._began = 0.0
         self.empty = EmptyState(self, name=f"{name}.empty")
         self.empty.hide()
@@ -68,6 +69,13 @@ class Stage(QWidget):
         self._picture.show()
         self.empty.hide()
         self._error_veil.set_shown(False)
+
+    def show_glance(self) -> None:
+        """Say that the picture is what there is of the answer so far; the rest is still being computed."""
+        self._glanced = True
+        self._busy_veil.set_corner(True)
+        if self._busy_veil.isVisible():
+            self.waited.emit(False)
 
     def show_empty(self, what: str, how: str) -> None:
         """Say what to do, and how; there is no picture to show."""
@@ -100,6 +108,8 @@ class Stage(QWidget):
         """Dim the picture when the wait is worth it; live drags never show it."""
         if busy:
             self.busy.set_text("Computing")
+            self._glanced = False
+            self._busy_veil.set_corner(False)
             self._began = time.monotonic()
             self._timer.start()
             return
@@ -114,7 +124,7 @@ class Stage(QWidget):
         took = time.monotonic() - self._began
         left = f", {time_left(took * (1 - fraction) / fraction)}" if took > LONG and fraction > 0 else ""
         self.busy.set_text((text or "Computing") + left)
-        self._busy_veil.layout().activate()
+        self._busy_veil.settle()
 
     def _on_timer_timeout(self) -> None:
         self._show_wait(True)
@@ -124,7 +134,7 @@ class Stage(QWidget):
     def _show_wait(self, shown: bool) -> None:
         self._busy_veil.set_shown(shown)
         self.empty.setVisible(self._vacant and not shown)  # two texts would lie over each other
-        self.waited.emit(shown)
+        self.waited.emit(shown and not self._glanced)
 
     def _on_error_way_out_requested(self) -> None:
         self.clear_error()

@@ -34,8 +34,8 @@ from kav.model.tokenizer import Tokens
 from kav.model.trace import Trace, run
 from kav.task import Task
 
-FIRST_RUN = 0.05
-"""Share of the progress that the run at dose 1 takes."""
+FIRST_RUN, SLOPE = 0.05, 0.1
+"""Shares of the progress that the run at dose 1 and the derivative there take."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,6 +94,7 @@ def dose_response(
     edits: tuple[Edit, ...] = (),
     base: Trace | None = None,
     reference: Tokens | None = None,
+    known: tuple[np.ndarray, np.ndarray] | None = None,
     task: Task | None = None,
 ) -> DoseResponse:
     """Return the response of the prediction to a component's dose: 1 = as the model runs, 0 = removed.
@@ -125,8 +126,11 @@ def dose_response(
         An earlier trace of this model and prompt to start from.
     reference : Tokens or None
         Text that a "mean" baseline is taken over, run without edits.
+    known : tuple of two arrays, each (n_known,), or None
+        Increasing doses, and the response at each in an earlier answer to the same question: they are not run again.
     task : Task or None
-        Told as layers are done; may cancel.
+        Told as layers are done; may cancel. With a `Span` it is shown the curve measured so far, a `DoseResponse` of
+        fewer doses, whenever more are to follow.
 
     Returns
     -------
@@ -150,28 +154,39 @@ def dose_response(
     chosen = make_metric(metric, target, foil, logits=logits[0, :], intact=intact_logits(trace, row, metric))
     read = Reader(trace, row, *narrow(chosen, model.weights))
 
-    def rerun(some: np.ndarray, part: Task | None) -> np.ndarray:
-        return read.values(along(trace, place, like(place.stream, some), position=row, task=part))
+    value, slope = read.value(), read.slope(place, share_of(task, FIRST_RUN, SLOPE))
 
-    curve = share_of(task, FIRST_RUN, 0.9 - FIRST_RUN)
+    def rerun(some: np.ndarray, part: Task | None) -> np.ndarray:
+        response, new = _already(known, some)
+        if new.any():
+            final = along(trace, place, like(place.stream, some[new]), position=row, task=part)
+            response[new] = read.values(final)
+        return response
+
+    def answer(amounts: np.ndarray, response: np.ndarray) -> DoseResponse:
+        steps = like(place.stream, amounts)
+        return DoseResponse(
+            doses=amounts,
+            response=response,
+            direct=read.direct(place, steps, layer=scaled.layer, of_mlp=isinstance(scaled, ScaleMlp)),
+            tangent=value + (amounts - 1) * slope,
+            value=value,
+            slope=slope,
+            metric=metric,
+            target=chosen.target,
+            foil=foil,
+            position=row,
+            component=scaled,
+        )
+
+    def so_far(amounts: np.ndarray, response: np.ndarray) -> None:
+        if task is not None:
+            task.show(answer(amounts, response))
+
+    curve = share_of(task, FIRST_RUN + SLOPE, 1 - FIRST_RUN - SLOPE)
     if isinstance(doses, Span):
-        amounts, response = refined(rerun, doses, task=curve)
-    else:
-        amounts, response = doses, rerun(doses, curve)
-    value, slope = read.value(), read.slope(place, share_of(task, 0.9, 0.1))
-    return DoseResponse(
-        doses=amounts,
-        response=response,
-        direct=read.direct(place, like(place.stream, amounts), layer=scaled.layer, of_mlp=isinstance(scaled, ScaleMlp)),
-        tangent=value + (amounts - 1) * slope,
-        value=value,
-        slope=slope,
-        metric=metric,
-        target=chosen.target,
-        foil=foil,
-        position=row,
-        component=scaled,
-    )
+        return answer(*refined(rerun, doses, so_far=so_far, task=curve))
+    return answer(doses, rerun(doses, curve))
 
 
 @dataclass(frozen=True, eq=False)
@@ -224,6 +239,18 @@ def intact_logits(trace: Trace, row: int, metric: str) -> Array | None:
         return None
     intact = run(trace.model, trace.tokens, base=trace)
     return trace.model.unembed(intact.resid_final[row : row + 1, :])[0, :]
+
+
+def _already(known: tuple[np.ndarray, np.ndarray] | None, doses: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The responses at doses, (n_doses,), and at which of them there is none yet, (n_doses,)."""
+    response = np.full(doses.shape, np.nan)
+    if known is None:
+        return response, np.ones(doses.shape, dtype=bool)
+    known_doses, known_response = known
+    place = np.minimum(np.searchsorted(known_doses, doses), len(known_doses) - 1)
+    there = known_doses[place] == doses
+    response[there] = known_response[place[there]]
+    return response, ~there
 
 
 def _checked(doses: Sequence[float] | np.ndarray) -> np.ndarray:

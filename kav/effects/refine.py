@@ -1,8 +1,9 @@
 """Where to measure a curve so that the line through the measured points is as good as the curve itself on a screen.
 
-Every point is measured; nothing is interpolated. Few even doses come first, then midpoints of the intervals in which
-the line could be off by more than a pixel, until there is no such interval. The error of a line between two points of
-a smooth curve is ``|f''| w^2 / 8``; f'' is estimated from the points on either side.
+Every point is measured; nothing is interpolated. Few even doses come first, then more of them between, then midpoints
+of the intervals in which the line could be off by more than a pixel, until there is no such interval. What is measured
+after each of these rounds can be looked at while the next is run. The error of a line between two points of a smooth
+curve is ``|f''| w^2 / 8``; f'' is estimated from the points on either side.
 
 References
 ----------
@@ -55,8 +56,16 @@ NOISE = 2e-6
 """Share of the response below which a bend is rounding, not a bend (float32 runs)."""
 
 
+GLANCE = 4
+"""Every so many of the even doses are measured before the rest of them."""
+
+
 def refined(
-    measure: Callable[[np.ndarray, Task | None], np.ndarray], span: Span, *, task: Task | None = None
+    measure: Callable[[np.ndarray, Task | None], np.ndarray],
+    span: Span,
+    *,
+    so_far: Callable[[np.ndarray, np.ndarray], None] | None = None,
+    task: Task | None = None,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return increasing doses and the measured response at each, shapes (n_doses,).
 
@@ -65,16 +74,26 @@ def refined(
     measure : callable
         ``measure(doses, task)`` -> response at new doses, shape (n_new,).
     span : Span
+    so_far : callable or None
+        Told the increasing doses and responses measured so far, whenever more are to follow.
     task : Task or None
         Told as rounds are done, each worth half of what is left; may cancel.
     """
-    doses = np.linspace(span.lowest, span.highest, span.n_first)
-    values, share = measure(doses, share_of(task, 0.0, 0.5)), 0.5
-    while len(more := _midpoints(doses, values, span)):
-        found = measure(more, share_of(task, 1 - share, share / 2))
-        share /= 2
+    even = np.linspace(span.lowest, span.highest, span.n_first)
+    glanced = np.arange(len(even)) % GLANCE == 0
+    glanced[-1] = True
+    doses, more = even[glanced], even[~glanced]
+    glance = 0.5 * len(doses) / len(even)
+    values, share = measure(doses, share_of(task, 0.0, glance)), 1 - glance
+    while len(more):
+        if so_far is not None:
+            so_far(doses, values)
+        step = share - 0.5 if share > 0.5 else share / 2
+        found = measure(more, share_of(task, 1 - share, step, f"{len(doses)} doses measured"))
+        share -= step
         order = np.argsort(np.concatenate([doses, more]), kind="stable")
         doses, values = np.concatenate([doses, more])[order], np.concatenate([values, found])[order]
+        more = _midpoints(doses, values, span)
     if task is not None:
         task.report(1.0)
     return doses, values

@@ -172,6 +172,6 @@ def _final(
     return done[:, 0, :]
 
 
-def share_of(task: Task | None, done: float, share: float) -> Task | None:
-    """Return a task that reports its part of a larger one and is cancelled with it."""
-    return None if task is None else Task(lambda fraction, text: task.report(done + share * fraction, text))
+def share_of(task: Task | None, done: float, share: float, words: str = "") -> Task | None:
+    """Return a task that reports its part of a larger one, in `words` if it has none, and is cancelled with it."""
+    return None if task is None else Task(lambda fraction, text: task.report(done + share * fraction, text or words))

@@ -69,6 +69,8 @@ class Result:
     choices: tuple[tuple[str, Component], ...]  # components to choose from, with the words to show
     baseline: str = "zero"  # in use: an edit of the component keeps its own, whatever the spec says
     positions: tuple[int, ...] | None = None  # head scene: in use, None = all
+    measured: bool = False  # each dose was run: dots belong there
+    so_far: bool = False  # more doses are on their way: between those measured the line is a first guess
 
 
 def compute(spec: Spec, task: Task, last: Result | None = None) -> Result:

@@ -50,3 +50,42 @@ def test_a_long_wait_says_how_long_it_will_be(stage, monkeypatch):
     stage.set_progress(0.0, "doses")
     assert stage.busy.accessibleName() == "doses"
     stage.set_busy(False)
+
+
+def test_picture_so_far_is_not_dimmed_and_says_what_is_still_done(stage, qtbot):
+    waits = []
+    stage.waited.connect(waits.append)
+    stage.set_busy(True)
+    qtbot.waitUntil(stage.busy.isVisible)
+    veil = stage.busy.parentWidget()
+    assert veil.size() == stage.size()
+    stage.show_picture()
+    stage.show_glance()
+    stage.set_progress(0.2, "5 doses measured")
+    assert stage.busy.isVisible()
+    assert stage.busy.accessibleName() == "5 doses measured"
+    assert waits == [True, False]  # the reading is that of the picture
+    assert veil.geometry().bottomRight() == stage.rect().bottomRight()
+    assert veil.width() < 0.8 * stage.width()
+    assert veil.height() < 60
+    assert veil.rect().contains(stage.busy.geometry())
+    stage.resize(500, 320)
+    assert veil.geometry().bottomRight() == stage.rect().bottomRight()
+    stage.set_busy(False)
+    assert not stage.busy.isVisible()
+    stage.set_busy(True)  # the next computation begins as usual
+    qtbot.waitUntil(stage.busy.isVisible)
+    assert veil.size() == stage.size()
+    stage.set_busy(False)
+
+
+def test_picture_so_far_that_comes_before_the_wait_is_worth_a_word_is_never_dimmed(stage, qtbot):
+    waits = []
+    stage.waited.connect(waits.append)
+    stage.set_busy(True)
+    stage.show_picture()
+    stage.show_glance()
+    qtbot.waitUntil(stage.busy.isVisible)
+    assert stage.busy.parentWidget().height() < 60
+    assert not any(waits)
+    stage.set_busy(False)

@@ -20,6 +20,8 @@ from .plot import Plot
 
 DISC, EDITED_DISC = 6.6, 9.0
 STEP = 0.01  # of an arrow key
+DOT, DOTS_APART = 2.3, 7.0  # px: radius of a measured dose, and where neighbours are closer the line is all measured
+GUESSED = (3.0, 2.5)  # dashes of a line between doses of which more are on their way
 APART = 12.0  # px between names of curves on one line, which would read as one
 SNAP = 0.02  # a dose this near to 0 or 1 becomes 0 or 1 while dragging
 
@@ -100,6 +102,7 @@ class DosePlot(Plot):
     def _set_curves(self) -> None:
         curve = self.result.curve
         self.rerun.set_data(curve.doses, curve.response)
+        self.rerun.dash = GUESSED if self.result.so_far else ()
         self.direct.set_data(curve.doses, curve.direct)
         self.tangent.set_data(curve.doses, curve.tangent)
         self.control.shown = curve.control is not None
@@ -134,6 +137,8 @@ class DosePlot(Plot):
             return
         paint_runs(painter, reading_runs(self.result.y_title), 13, self.frame_px.top - 9, halo=False)
         self.paint_x_title(painter, self.result.x_title)
+        if self.result.measured:
+            self._paint_dots(painter)
         if self.edited:
             self._paint_edit(painter)
         self._paint_names(painter)
@@ -159,6 +164,18 @@ class DosePlot(Plot):
             painter.setPen(QPen(QColor(theme.ctrl), 1.2))
             painter.setBrush(QColor(theme.panel))
             painter.drawEllipse(at, 4.4, 4.4)
+
+    def _paint_dots(self, painter: QPainter) -> None:
+        """A dot at every dose that was measured, where the line between two of them can be seen."""
+        frame, curve = self.frame_px, self.result.curve
+        x, y = np.asarray(frame.x_px(curve.doses)), np.asarray(frame.y_px(curve.response))
+        gaps = np.concatenate([[np.inf], np.hypot(np.diff(x), np.diff(y)), [np.inf]])
+        alone = np.minimum(gaps[:-1], gaps[1:]) >= DOTS_APART
+        inside = (x >= frame.left) & (x <= frame.right) & (y >= frame.top) & (y <= frame.bottom)
+        painter.setPen(Qt.PenStyle.NoPen)
+        painter.setBrush(QColor(current().ink))
+        for at in np.flatnonzero(alone & inside):
+            painter.drawEllipse(QPointF(float(x[at]), float(y[at])), DOT, DOT)
 
     def _paint_disc(self, painter: QPainter) -> None:
         theme, (x, y, r) = current(), self._disc()

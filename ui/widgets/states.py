@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QEvent, QObject, QRectF, Qt, Signal
+from PySide6.QtCore import QEvent, QObject, QPoint, QRectF, Qt, Signal
 from PySide6.QtGui import QColor, QKeyEvent, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QSizePolicy, QVBoxLayout, QWidget
 
@@ -69,10 +69,15 @@ class ProgressLine(QWidget):
 
 
 class Veil(QWidget):
-    """Dims its parent to 35 % and carries one widget in the middle; it follows the parent's size."""
+    """Dims its parent to 35 % and carries one widget in the middle; it follows the parent's size.
+
+    In a corner it dims nothing and covers no more than its widget needs.
+    """
 
     def __init__(self, parent: QWidget, content: QWidget | None = None, *, margin: int = 14) -> None:
         super().__init__(parent)
+        self._corner = False
+        self._margin = margin
         layout = QVBoxLayout(self)
         layout.setContentsMargins(margin, 8, margin, 8)
         if content is not None:
@@ -83,18 +88,40 @@ class Veil(QWidget):
     def set_shown(self, shown: bool) -> None:
         """Dim the parent, or not."""
         if shown and self.isHidden():
-            self.setGeometry(self.parentWidget().rect())
+            self._place()
             self.raise_()
         self.setVisible(shown)
+
+    def set_corner(self, corner: bool) -> None:
+        """Leave the picture free but for the corner at the lower right, or cover all of it."""
+        self._corner = corner
+        across = 8 if corner else self._margin
+        self.layout().setContentsMargins(across, 8, across, 8)
+        self._place()
+
+    def settle(self) -> None:
+        """Make room for what the widget says now."""
+        self.layout().activate()
+        if self._corner:
+            self._place()
+
+    def _place(self) -> None:
+        whole = self.parentWidget().rect()
+        if self._corner:
+            size = self.layout().sizeHint()
+            whole.setTopLeft(whole.bottomRight() - QPoint(size.width() - 1, size.height() - 1))
+        self.setGeometry(whole)
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
         """Follow the size of the parent."""
         if watched is self.parent() and event.type() == QEvent.Type.Resize:
-            self.setGeometry(self.parentWidget().rect())
+            self._place()
         return False
 
     @guarded
     def paintEvent(self, event: QPaintEvent, painter: QPainter) -> None:
+        if self._corner:
+            return
         color = QColor(current().panel)
         color.setAlphaF(VEIL)
         painter.fillRect(self.rect(), color)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from kav.arrays import Array
-from kav.effects.dose import dose_response
+from kav.effects.dose import DoseResponse, dose_response
 from kav.effects.metric import make_metric
 from kav.effects.refine import Span
 from kav.model.edits import Edit, ScaleHead, ScaleMlp
@@ -71,29 +71,40 @@ def compute(spec: Spec, task: Task, last: Result | None = None) -> Result:
     foil = focus.foil if spec.response == "logit" else None
     part = scaled(spec, scene, focus)
     asked = (scene.base, part.others, part.edit(), spec.response, focus.query, focus.target, foil)
-    known = last is not None and last.kind == "head" and last.curve_spec == asked
-    curve = last.curve if last is not None and known else _curve(spec, scene, focus, part, foil=foil, task=task)
-    at_one = float(np.interp(1.0, curve.doses, curve.response))
     moved = part.dose != 1.0
-    value = _value(spec, scene, focus, foil=foil) if moved else at_one
-    return Result(
-        kind="head",
-        reading=_reading(spec, scene, focus, part, curve=curve),
-        component=part.component,
-        component_text=part.name,
-        curve=curve,
-        curve_spec=asked,
-        dose=part.dose,
-        value=value,
-        before=at_one if moved else None,
-        y_range=y_range(curve),
-        y_title=_y_title(spec, scene, focus),
-        x_title=f"dose: scale on {part.name} →",
-        names=("rerun", "direct line (norm frozen)", "tangent at 1"),
-        choices=choices(scene, focus),
-        baseline=part.baseline,
-        positions=part.positions,
-    )
+
+    def result(curve: Curve, *, so_far: bool = False) -> Result:
+        at_one = float(np.interp(1.0, curve.doses, curve.response))
+        return Result(
+            kind="head",
+            reading=_reading(spec, scene, focus, part, curve=curve),
+            component=part.component,
+            component_text=part.name,
+            curve=curve,
+            curve_spec=asked,
+            dose=part.dose,
+            value=_value(spec, scene, focus, foil=foil) if moved else at_one,
+            before=at_one if moved else None,
+            y_range=y_range(curve),
+            y_title=_y_title(spec, scene, focus),
+            x_title=f"dose: scale on {part.name} →",
+            names=(
+                f"rerun, {len(curve.doses)} doses so far" if so_far else "rerun",
+                "direct line (norm frozen)",
+                "tangent at 1",
+            ),
+            choices=choices(scene, focus),
+            baseline=part.baseline,
+            positions=part.positions,
+            measured=True,
+            so_far=so_far,
+        )
+
+    known = last.curve if last is not None and last.kind == "head" and last.curve_spec == asked else None
+    if last is not None and known is not None and not last.so_far:
+        return result(known)
+    glances = Task(task.report, lambda curve: task.show(result(curve, so_far=True)))
+    return result(_curve(spec, scene, focus, part, foil=foil, known=known, task=glances))
 
 
 def scaled(spec: Spec, scene: HeadScene, focus: Focus) -> Scaled:
@@ -126,8 +137,10 @@ def _scales(edit: Edit, component: Component) -> bool:
     return isinstance(edit, ScaleHead) and (edit.layer, edit.head) == (component.layer, component.head)
 
 
-def _curve(spec: Spec, scene: HeadScene, focus: Focus, scaled: Scaled, *, foil: int | None, task: Task) -> Curve:
-    """As many doses as it takes for the line between them to be the curve, to a pixel."""
+def _curve(
+    spec: Spec, scene: HeadScene, focus: Focus, scaled: Scaled, *, foil: int | None, known: Curve | None, task: Task
+) -> Curve:
+    """As many doses as it takes for the line between them to be the curve, to a pixel; those known are not run."""
     model, tokens = scene.base.model, scene.base.tokens
     base = run(model, tokens, scaled.others, base=scene.base) if scaled.others else scene.base
     found = dose_response(
@@ -141,8 +154,13 @@ def _curve(spec: Spec, scene: HeadScene, focus: Focus, scaled: Scaled, *, foil: 
         position=focus.query,
         edits=scaled.others,
         base=base,
-        task=task,
+        known=None if known is None else (known.doses, known.response),
+        task=Task(task.report, lambda glance: task.show(_shown(glance))),
     )
+    return _shown(found)
+
+
+def _shown(found: DoseResponse) -> Curve:
     return Curve(found.doses, found.response, found.direct, found.tangent)
 
 

@@ -92,3 +92,44 @@ def test_refinement_reports_rising_progress_and_can_be_cancelled():
 def test_spans_without_a_curve_are_refused(wrong):
     with pytest.raises(KavError, match="must"):
         Span(**wrong)
+
+
+def test_what_is_measured_so_far_is_told_before_each_round():
+    told = []
+
+    def curve(x):
+        return np.tanh(3 * x)
+
+    doses, values = refined(lambda x, task: curve(x), Span(), so_far=lambda *both: told.append(both))
+    assert told[0][0].tolist() == [-1, 0, 1, 2, 3]
+    assert told[1][0].tolist() == np.linspace(-1, 3, 17).tolist()
+    assert len(told[1][0]) < len(told[-1][0]) < len(doses)
+    for some, found in (*told, (doses, values)):
+        assert (np.diff(some) > 0).all()
+        np.testing.assert_array_equal(found, curve(some))
+
+
+@pytest.mark.parametrize("n_first", range(3, 12))
+def test_even_doses_come_out_whatever_their_number(n_first):
+    doses, _ = refined(lambda x, task: x, Span(n_first=n_first))
+    assert doses.tolist() == np.linspace(-1, 3, n_first).tolist()
+
+
+def test_curve_so_far_is_shown_and_its_doses_are_not_run_again(monkeypatch):
+    from kav.effects import dose
+
+    model, glances, n_run = tiny_model(dtype="float64", n_layers=3), [], []
+    tokens, along = model.tokens(some_ids(7)), dose.along
+    monkeypatch.setattr(dose, "along", lambda *of, **named: (n_run.append(of[2].shape[0]), along(*of, **named))[1])
+    whole = dose_response(model, tokens, (0, 1), Span(), target=5, task=Task(on_show=glances.append))
+    assert [len(glance.doses) for glance in glances[:2]] == [5, 17]
+    assert sum(n_run) == len(whole.doses)
+    at = np.searchsorted(whole.doses, glances[1].doses)
+    for name in ("response", "direct", "tangent"):
+        np.testing.assert_allclose(getattr(glances[1], name), getattr(whole, name)[at], atol=1e-12)
+    n_run.clear()
+    known = glances[1].doses, glances[1].response
+    again = dose_response(model, tokens, (0, 1), Span(), target=5, known=known)
+    assert sum(n_run) == len(whole.doses) - 17
+    np.testing.assert_array_equal(again.doses, whole.doses)
+    np.testing.assert_allclose(again.response, whole.response, atol=1e-12)

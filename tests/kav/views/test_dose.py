@@ -194,3 +194,23 @@ def test_the_handle_stands_on_its_curve_when_a_head_is_scaled_in_two_places(scen
         on_curve = np.interp(result.dose, result.curve.doses, result.curve.response)
         assert result.dose == edits[-1].scale
         assert result.value == pytest.approx(on_curve, abs=0.01)
+
+
+def test_curve_so_far_says_so_and_is_gone_on_with(any_scene, monkeypatch):
+    from kav.views.head import dose as head
+
+    glances, known = [], []
+    asked = head.dose_response
+    monkeypatch.setattr(head, "dose_response", lambda *a, **k: (known.append(k["known"]), asked(*a, **k))[1])
+    spec = dose.Spec(any_scene())
+    whole = dose.compute(spec, Task(on_show=glances.append))
+    first = glances[0]
+    assert first.so_far
+    assert first.names[0] == "rerun, 5 doses so far"
+    assert first.curve.doses.tolist() == [-1, 0, 1, 2, 3]
+    assert first.reading == whole.reading  # doses 0 and 1 are measured first
+    assert (whole.so_far, whole.names[0]) == (False, "rerun")
+    again = dose.compute(spec, Task(), first)
+    assert known[-1][0].tolist() == [-1, 0, 1, 2, 3]
+    np.testing.assert_array_equal(again.curve.doses, whole.curve.doses)
+    assert dose.compute(spec, Task(), whole).curve is whole.curve

@@ -187,3 +187,45 @@ def test_an_error_while_painting_is_reported_and_the_program_goes_on(qtbot, monk
     assert [kind for kind, *_ in raised] == [RuntimeError]  # told once: telling it may paint the plot again
     monkeypatch.undo()
     assert not plot.grab().isNull()
+
+
+def ellipses(plot, monkeypatch):
+    """Centres and radii of the dots that a paint draws."""
+    found, paint = [], DosePlot._paint_dots
+
+    class Spy:
+        def __init__(self, painter):
+            self.painter = painter
+
+        def drawEllipse(self, at, across, down):
+            found.append((at.x(), at.y(), across))
+            self.painter.drawEllipse(at, across, down)
+
+        def __getattr__(self, name):
+            return getattr(self.painter, name)
+
+    monkeypatch.setattr(DosePlot, "_paint_dots", lambda self, painter: paint(self, Spy(painter)))
+    plot.grab()
+    return found
+
+
+def test_measured_doses_are_dots_and_the_line_so_far_is_dashed(plot, dose_result, monkeypatch):
+    result = dose_result()
+    doses = np.linspace(-1, 3, 5)
+    curve = Curve(doses, 0.4 * doses, doses, doses)
+    glance = replace(result, curve=curve, measured=True, so_far=True)
+    plot.show_result(glance)
+    frame = plot.frame_px
+    dots = ellipses(plot, monkeypatch)
+    assert [round(x) for x, _, _ in dots] == [round(float(frame.x_px(dose))) for dose in doses]
+    assert [round(y) for _, y, _ in dots] == [round(float(frame.y_px(0.4 * dose))) for dose in doses]
+    assert plot.rerun.dash
+    plot.show_result(replace(glance, so_far=False, curve=replace(curve)))
+    assert not plot.rerun.dash
+
+
+def test_doses_closer_than_dots_can_be_told_apart_are_a_line(plot, dose_result, monkeypatch):
+    doses = np.concatenate([np.linspace(-1, 0, 3), np.linspace(0.01, 0.5, 40)])
+    curve = Curve(doses, 0.1 * doses, doses, doses)
+    plot.show_result(replace(dose_result(), curve=curve, measured=True))
+    assert len(ellipses(plot, monkeypatch)) == 2
