@@ -17,7 +17,7 @@ from kav.regression.tables import Table, samples_from, skipped_text
 
 from . import theme
 from .widgets.button import Button, Check
-from .widgets.card import Caption
+from .widgets.caption import Caption
 from .widgets.combo import Combo
 
 DELIMITERS = ((",", "comma"), (";", "semicolon"), ("\t", "tab"), ("|", "bar"), (" ", "blanks"))

@@ -9,7 +9,7 @@ from .opening import Places
 from .session import Session
 from .widgets.combo import Combo
 
-WIDEST, NARROWEST = 300, 150  # at most, in the two layouts
+WIDEST, NARROWEST = 300, 150  # at most, with the size of the model and without
 
 
 class ModelCombo(Combo):
@@ -27,7 +27,7 @@ class ModelCombo(Combo):
         super().__init__((), parent, name="prompt.model", label="model", tip=tip, most=WIDEST)
         self._session = session
         self._places = Places()
-        self._compact = False
+        self._short = False
         self.changed.connect(self._on_self_changed)
         session.modelChanged.connect(self._show)
 
@@ -36,11 +36,12 @@ class ModelCombo(Combo):
         self._places = places
         self._show()
 
-    def set_compact(self, compact: bool) -> None:
+    def set_short(self, short: bool) -> None:
         """Leave the size of the model out, or show it."""
-        self._compact = compact
-        self._most = NARROWEST if compact else WIDEST
-        self._show()
+        if short != self._short:
+            self._short = short
+            self._most = NARROWEST if short else WIDEST
+            self._show()
 
     def _show(self) -> None:
         model = self._session.model
@@ -50,7 +51,7 @@ class ModelCombo(Combo):
         size = f"{config.n_layers} × {config.n_heads} heads"
         places = (*self._places.recent, *self._places.bundled)
         others = {place.source: place.name for place in places if not place.problem and place.source != key}
-        self.set_options([(key, model.name if self._compact else f"{model.name}  ·  {size}"), *others.items()])
+        self.set_options([(key, model.name if self._short else f"{model.name}  ·  {size}"), *others.items()])
         self.set_current(key)
         self.setToolTip(f"{model.name}: {config.family}, {size}, d_model {config.d_model}\n{key}")
 

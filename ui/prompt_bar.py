@@ -6,26 +6,22 @@ Row 2: the prompt as tokens (or the samples as a rug), and what is predicted at 
 
 from __future__ import annotations
 
-from typing import Any
-
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QHBoxLayout, QStackedLayout, QVBoxLayout, QWidget
 
-from kav.errors import KavError
 from kav.views import prompt as view
-from kav.views.words import Label
 
 from .feed import Feed
-from .head_search import HeadSearch
+from .giving_way import GivingWay
+from .head_bar import HeadBar
 from .model_combo import ModelCombo
 from .regression_bar import RegressionBar
 from .sample_sets import SampleSets
 from .session import Session
-from .token_search import TokenSearch
 from .widgets.chip import EditedChip
 from .widgets.icon_button import IconButton
-from .widgets.pill import Pill
+from .widgets.overflow import Overflow
 from .widgets.predictions import PredictionsBar
 from .widgets.prompt_edit import PromptEdit
 from .widgets.segmented import Segmented
@@ -35,15 +31,6 @@ SCENES = {
     False: (("head", "Attention head"), ("regression", "Regression")),
     True: (("head", "Head"), ("regression", "Regression")),
 }
-NO_FOIL = -1
-WIDTHS = {  # of the pills: with captions, in the compact layout (0 = what the token needs), least
-    "head": (108, 96, 96),
-    "query": (0, 0, 97),
-    "key": (0, 0, 97),
-    "target": (0, 0, 84),
-    "foil": (0, 0, 104),
-}
-ROOMY = 1400  # from this width on the chip has room to say what is edited
 PREDICTIONS_WIDTH = {False: 332, True: 258}
 PREDICTS_WIDTH = 202  # one number, in the regression scene
 
@@ -67,7 +54,6 @@ class PromptBar(QWidget):
         column.addLayout(self._first)
         column.addLayout(self._second)
         self._wire()
-        self._listed: tuple[Label, ...] = ()  # the tokens that the lists of queries and keys hold
         self._feed = Feed("prompt", view, session, spec=self._spec, parent=self)
         self._feed.drawn.connect(self._draw)
         self._on_session_scene_changed()
@@ -80,22 +66,13 @@ class PromptBar(QWidget):
         self.scene = Segmented(SCENES[False], self, name="prompt.scene", label="scene", tip="what the panels show")
         self.model = ModelCombo(self.session, self)
         self.chip = EditedChip(self)
-        head, query = (
-            "layer.head; type a role, such as induction, to find heads",
-            "the token that asks (click in the strip)",
-        )
-        key, target = "the token that is read (shift-click in the strip)", "the token whose logit is explained"
-        self.head = Pill("Head", self, name="prompt.head", tip=head, steady=WIDTHS["head"])
-        self.query = Pill("Query", self, role="query", name="prompt.query", tip=query, steady=WIDTHS["query"])
-        self.key = Pill("Key", self, role="key", name="prompt.key", tip=key, steady=WIDTHS["key"])
-        self.target = Pill("Target", self, role="target", name="prompt.target", tip=target, steady=WIDTHS["target"])
-        foil = "a token whose logit is subtracted"
-        self.foil = Pill("minus", self, name="prompt.foil", tip=foil, steady=WIDTHS["foil"])
+        self.head = HeadBar(self.session, self)
         self.regression = RegressionBar(self.session, self._sets, self)
         self.undo = IconButton("undo", "undo the last edit or drag (Ctrl+Z)", self, name="prompt.undo")
         self.back = IconButton("back", "back to the selection before (Alt+Left)", self, name="prompt.back")
         self.forward = IconButton("forward", "forward again (Alt+Right)", self, name="prompt.forward")
-        self._head_only = (self.model, self.head, self.query, self.key, self.target, self.foil)
+        self._buttons = (self.undo, self.back, self.forward)
+        self._head_only = (self.model, *self.head.pills)
         self._first = QHBoxLayout()
         self._first.setContentsMargins(11, 3, 7, 3)
         self._first.setSpacing(8)
@@ -103,9 +80,12 @@ class PromptBar(QWidget):
         for widget in (self.scene, self.model, regression.samples, self.chip):
             self._first.addWidget(widget)
         self._first.addStretch(1)
-        pills = (self.head, self.query, self.key, self.target, self.foil, *regression.pills)
-        for widget in (*pills, self.undo, self.back, self.forward):
+        pills = (*self.head.pills, *regression.pills)
+        self.more = Overflow(self, name="prompt.more")
+        for widget in (*pills, *self._buttons, self.more):
             self._first.addWidget(widget)
+        steps = (self.chip.set_short, self.model.set_short, self._drop_captions, self._drop_more, self._drop_buttons)
+        self._giving_way = GivingWay(self._first, steps)
 
     def _build_second_row(self) -> None:
         self.prompt = PromptEdit(self, name="prompt.text")
@@ -132,29 +112,18 @@ class PromptBar(QWidget):
 
     def _wire(self) -> None:
         session = self.session
-        self._head_search = HeadSearch(self.head, session)
-        self._target_search = TokenSearch(self.target, session, "search.target")
-        self._foil_search = TokenSearch(self.foil, session, "search.foil")
         self.scene.changed.connect(session.set_scene)
         self.start.clicked.connect(self._on_start_clicked)
         self.chip.resetRequested.connect(session.clear_edits)
         self.chip.removeRequested.connect(self._on_chip_remove_requested)
-        self.head.activated.connect(self._on_head_activated)
-        self.query.activated.connect(session.select_query)
-        self.key.activated.connect(self._on_key_activated)
-        self.target.activated.connect(self._on_target_activated)
-        self.target.typed.connect(self._on_target_typed)
-        self.foil.activated.connect(self._on_foil_activated)
-        self.foil.typed.connect(self._on_foil_typed)
         self.undo.clicked.connect(self.undoRequested)
         self.back.clicked.connect(session.back)
         self.forward.clicked.connect(session.forward)
         self.prompt.textEdited.connect(session.set_prompt)
         self.prompt.strip.queryRequested.connect(session.select_query)
-        self.prompt.strip.keyRequested.connect(self._on_key_activated)
-        self.predictions.targetRequested.connect(self._on_target_activated)
+        self.prompt.strip.keyRequested.connect(self.head.select_key)
+        self.predictions.targetRequested.connect(self.head.select_target)
         session.sceneChanged.connect(self._on_session_scene_changed)
-        session.modelChanged.connect(self._on_session_model_changed)
         session.promptChanged.connect(self._on_session_prompt_changed)
         session.selectionChanged.connect(self._update_buttons)
         session.undo_stack.indexChanged.connect(self._update_buttons)
@@ -172,6 +141,7 @@ class PromptBar(QWidget):
         else:
             self.chip.set_edits(result.edits_text)
             self.regression.show_result(result)
+        self._fit_first()
 
     def _draw_head(self, result: view.Result) -> None:
         strip = self.prompt.strip
@@ -180,19 +150,7 @@ class PromptBar(QWidget):
         strip.set_selection(result.query, result.key)
         self.predictions.set_predictions(result.predictions)
         self.chip.set_edits(result.edits_text)
-        if result.labels is not self._listed:
-            self._listed = result.labels
-            tokens = [(i, _row_text(label)) for i, label in enumerate(result.labels)]
-            for pill in (self.query, self.key):
-                pill.set_options(tokens)
-        self.head.set_value(f"{result.layer}.{result.head}", (result.layer, result.head))
-        for pill, index in ((self.query, result.query), (self.key, result.key)):
-            pill.set_value(result.labels[index], index)
-        candidates = [(p.token, p.label.text) for p in result.predictions]
-        self._target_search.set_candidates(candidates)
-        self.target.set_value(result.target_label or "", result.target)
-        self._foil_search.set_candidates([(NO_FOIL, "none"), *candidates])
-        self.foil.set_value(result.foil_label or "none", NO_FOIL if result.foil is None else result.foil)
+        self.head.show_result(result)
         self._update_start()
 
     def _on_session_scene_changed(self) -> None:
@@ -201,16 +159,10 @@ class PromptBar(QWidget):
         for widget in self._head_only:
             widget.setVisible(head)
         self.regression.set_visible(not head)
+        self._fit_first()
         self._left.setCurrentIndex(0 if head else 1)
         self._right.setCurrentIndex(0 if head else 1)
         self._fit_right()
-
-    def _on_session_model_changed(self) -> None:
-        model = self.session.model
-        config = model.config
-        why = "" if config.has_logits else f"{model.name} predicts no tokens: it has no output head"
-        for pill in (self.target, self.foil):
-            pill.set_available(why)
 
     def _update_start(self) -> None:
         """Offer a start token where the model has one and the prompt has none."""
@@ -242,15 +194,36 @@ class PromptBar(QWidget):
         self.compact = compact
         self._first.setSpacing(6 if compact else 8)
         self.scene.set_options(SCENES[compact])
-        self.model.set_compact(compact)
-        for pill in (self.head, self.query, self.key, self.target, self.foil, *self.regression.pills[2:]):
-            pill.set_compact(compact)
         self.predictions.set_compact(compact)
         self._fit_right()
+        self._fit_first()
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
-        self.chip.set_short(self.width() < ROOMY)
+        self._fit_first()
+
+    # --- what gives way in the first row where it has little room, in this order after the chip's and model's words ---
+
+    def _fit_first(self) -> None:
+        self._giving_way.fit(self.width())
+
+    def _drop_captions(self, drop: bool) -> None:
+        for pill in (*self.head.pills[1:4], *self.regression.pills[2:]):
+            pill.set_compact(drop or self.compact)
+
+    def _drop_more(self, drop: bool) -> None:
+        """Captions of values that speak for themselves, and the foil while there is none."""
+        for pill in self.regression.pills[:2]:
+            pill.set_compact(drop)
+        unused = self.session.selection.foil is None
+        self._foil_dropped = drop and unused and self.session.kind == "head"
+        self.head.foil.setVisible(self.session.kind == "head" and not self._foil_dropped)
+
+    def _drop_buttons(self, drop: bool) -> None:
+        for button in self._buttons:
+            button.setHidden(drop)
+        foil = (self.head.foil,) if self._foil_dropped else ()
+        self.more.hold((*foil, *(self._buttons if drop else ())))
 
     def _on_start_clicked(self) -> None:
         self.session.set_start_token(True)
@@ -268,31 +241,3 @@ class PromptBar(QWidget):
                 self.session.set_sample_dose(document.doses[index][0], 1.0)
             else:
                 self.session.set_sample_response(document.responses[index - n_doses][0], 1.0)
-
-    def _on_head_activated(self, place: Any) -> None:
-        self.session.select_head(*place)
-
-    def _on_key_activated(self, key: Any) -> None:
-        self.session.select(key=key)
-
-    def _on_target_activated(self, token: Any) -> None:
-        self.session.select(target=token)
-
-    def _on_target_typed(self, text: str) -> None:
-        self._select_typed("target", text)
-
-    def _on_foil_activated(self, token: Any) -> None:
-        self.session.select(foil=None if token == NO_FOIL else token)
-
-    def _on_foil_typed(self, text: str) -> None:
-        self._select_typed("foil", text)
-
-    def _select_typed(self, what: str, text: str) -> None:
-        try:
-            self.session.select(**{what: self.session.model.find_token(text)})
-        except KavError as error:
-            self.session.problemRaised.emit(error)
-
-
-def _row_text(label: Label) -> str:
-    return f"{label.position}  {'…' if label.joined else ''}{label.text}"

@@ -12,6 +12,7 @@ from kav.regression.rules import bandwidth_limits, typed_bandwidth
 from kav.views.prompt import Result
 from kav.views.words import number
 
+from .head_bar import LEAST
 from .sample_sets import SampleSets
 from .session import Session
 from .widgets.combo import Combo
@@ -31,14 +32,14 @@ class RegressionBar(QObject):
         self.samples = Combo(
             sets.options(), bar, name="prompt.samples", label="samples", tip="built-in and imported samples"
         )
-        self.kernel = Pill("Kernel", bar, name="prompt.kernel", tip="the kernel of the fit")
+        self.kernel = Pill("Kernel", bar, name="prompt.kernel", tip="the kernel of the fit", plain=True)
         self.bandwidth = Pill(
-            "Bandwidth", bar, name="prompt.bandwidth", tip="bandwidth h, in units of x; type a number"
+            "Bandwidth", bar, name="prompt.bandwidth", tip="bandwidth h, in units of x; type a number", plain=True
         )
         self.x_query = Pill(
             "Query", bar, role="query", name="prompt.xquery", tip="where the fit is asked; type a number"
         )
-        self.sample = Pill("Key", bar, role="key", name="prompt.sample", tip="the selected sample")
+        self.sample = Pill("Key", bar, role="key", name="prompt.sample", tip="the selected sample", least=LEAST)
         self.rug = Rug(bar)
         self.predicts = PredictsLine(bar)
         self.pills = (self.kernel, self.bandwidth, self.x_query, self.sample)

@@ -1,4 +1,4 @@
-"""What every test of the window gets: the light theme, real drags, and a check that nothing is left behind."""
+"""What every test of the window gets: the theme, real drags, whole windows, and a check that nothing is left behind."""
 
 from __future__ import annotations
 
@@ -11,10 +11,14 @@ from pathlib import Path
 import pyqtgraph as pg
 import pytest
 import shiboken6
-from PySide6.QtCore import QCoreApplication, QEvent, QThreadPool, QTimer
+from PySide6.QtCore import QCoreApplication, QEvent, QSettings, QThreadPool, QTimer
 from PySide6.QtWidgets import QApplication, QToolTip, QWidget
 
+import kav
 from ui import theme
+from ui.engine import Engine
+from ui.session import Session
+from ui.window import Window
 
 HERE = Path(__file__).parent
 
@@ -88,3 +92,38 @@ def nothing_leaks(application: QApplication, monkeypatch: pytest.MonkeyPatch) ->
     alive = [thread.name for thread in started_threads if thread.is_alive()]
     assert not alive, f"threads still alive: {alive}"
     assert QThreadPool.globalInstance().activeThreadCount() == 0, "the global thread pool is busy"
+
+
+@pytest.fixture(scope="module")
+def bundled():
+    return kav.open_model("bundled")
+
+
+@pytest.fixture
+def settings(tmp_path):
+    return QSettings(str(tmp_path / "kav.ini"), QSettings.Format.IniFormat)
+
+
+@pytest.fixture
+def make_window(bundled, qtbot, settings):
+    windows = []  # qtbot holds weak references only, and a collection in the middle of a paint would end the window
+
+    def make(size=(1440, 900), engine=None):
+        engine = engine or Engine.inline()
+        session = Session(engine)
+        engine.setParent(session)
+        session.set_model(bundled)
+        window = Window(session, engine, settings=settings)
+        session.setParent(window)
+        windows.append(window)
+        qtbot.addWidget(window)
+        window.resize(*size)
+        window.show()
+        window.activateWindow()
+        qtbot.waitUntil(window.isActiveWindow)
+        qtbot.waitUntil(lambda: all(window.result(name) for name, dock in window.docks.items() if dock.isVisible()))
+        return window
+
+    yield make
+    for window in windows:
+        window.close()

@@ -445,14 +445,14 @@ def test_a_model_without_output_matrix_shows_what_it_has(make_window, tmp_path):
         assert empty.isVisible() or name == "circuits"
         assert "predicts no tokens" in empty.accessibleName()
     assert [key for key, _ in window.panels["attention"].weighting._options] == ["weight", "message"]
-    assert not window.prompt_bar.target.isEnabled()
-    assert "no output head" in window.prompt_bar.target.toolTip()
+    assert not window.prompt_bar.head.target.isEnabled()
+    assert "no output head" in window.prompt_bar.head.target.toolTip()
     window.panels["circuits"].circuit.set_current("qk")
     window.panels["circuits"].request()
     assert window.result("circuits").circuit == "qk"
     window.opening.open("bundled")
     assert all(panel.result is not None and panel.error is None for panel in window.panels.values())
-    assert window.prompt_bar.target.isEnabled()
+    assert window.prompt_bar.head.target.isEnabled()
 
 
 def test_a_gpu_that_fails_is_one_notice_and_the_window_goes_on(make_window, monkeypatch):
@@ -496,7 +496,7 @@ def test_a_missing_output_matrix_leaves_the_choice_to_the_person(make_window, fo
 
 def test_the_whole_vocabulary_is_found_by_typing(make_window, qtbot):
     window = make_window()
-    pill = window.prompt_bar.target
+    pill = window.prompt_bar.head.target
     candidates = [key for key, _ in pill._choices._options]
     wanted = next(i for i in range(400, 2000) if i not in candidates and window.session.model.label(i).isalpha())
     label = window.session.model.label(wanted)

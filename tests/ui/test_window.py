@@ -4,7 +4,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from PySide6.QtCore import QByteArray, QSettings, Qt
+from PySide6.QtCore import QByteArray, Qt
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QApplication, QDialog
 
@@ -14,46 +14,8 @@ from kav.options import Options
 from ui import theme
 from ui.app import Opener
 from ui.engine import Engine
-from ui.session import Session
-from ui.window import Window
 
 pytestmark = pytest.mark.window
-SIZES = ((1440, 900), (1920, 1080), (1100, 700), (900, 600))
-
-
-@pytest.fixture(scope="module")
-def bundled():
-    return kav.open_model("bundled")
-
-
-@pytest.fixture
-def settings(tmp_path):
-    return QSettings(str(tmp_path / "kav.ini"), QSettings.Format.IniFormat)
-
-
-@pytest.fixture
-def make_window(bundled, qtbot, settings):
-    windows = []  # qtbot holds weak references only, and a collection in the middle of a paint would end the window
-
-    def make(size=(1440, 900), engine=None):
-        engine = engine or Engine.inline()
-        session = Session(engine)
-        engine.setParent(session)
-        session.set_model(bundled)
-        window = Window(session, engine, settings=settings)
-        session.setParent(window)
-        windows.append(window)
-        qtbot.addWidget(window)
-        window.resize(*size)
-        window.show()
-        window.activateWindow()
-        qtbot.waitUntil(window.isActiveWindow)
-        qtbot.waitUntil(lambda: all(window.result(name) for name, dock in window.docks.items() if dock.isVisible()))
-        return window
-
-    yield make
-    for window in windows:
-        window.close()
 
 
 def trigger(window, name):
@@ -248,60 +210,6 @@ def test_heads_step_by_keyboard_through_all_layers(make_window, qtbot):
     assert (window.session.selection.layer, window.session.selection.head) == (0, 0)
     qtbot.keyClick(window, Qt.Key.Key_Down, Qt.KeyboardModifier.ControlModifier)
     assert window.result("attention").head == 1
-
-
-@pytest.mark.parametrize("scene", ["head", "regression"])
-@pytest.mark.parametrize("size", SIZES)
-def test_nothing_is_clipped_or_overlaps_at_any_size(make_window, scene, size):
-    window = make_window(size)
-    window.session.set_scene(scene)
-    assert (window.width(), window.height()) == size, "the cards' least sizes must fit"
-    shown = [dock for dock in window.docks.values() if dock.isVisible()]
-    assert len(shown) == (4 if size[0] < 1280 else 5)
-    for dock in shown:
-        inside = dock.geometry()
-        assert window.rect().contains(inside), dock.objectName()
-        assert inside.width() >= 260, dock.objectName()
-        assert not any(inside.intersects(other.geometry()) for other in shown if other is not dock)
-    bar = window.prompt_bar
-    row = [bar._first.itemAt(i).widget() for i in range(bar._first.count())]
-    row = [widget for widget in row if widget is not None and widget.isVisible()]
-    for left, right in pairwise(row):
-        assert left.geometry().right() < right.geometry().left(), (left.objectName(), right.objectName())
-    assert row[-1].geometry().right() <= bar.width()
-
-
-def test_cards_have_the_sizes_of_the_design(make_window):
-    window = make_window()
-    widths = {name: dock.width() for name, dock in window.docks.items()}
-    design = {"fit": 793, "attention": 615, "attribution": 446, "circuits": 488, "dose": 481}
-    assert all(abs(widths[name] - design[name]) <= 8 for name in design), widths
-    assert abs(window.docks["fit"].height() - 432) <= 6
-
-
-def test_both_scenes_have_the_cards_in_the_same_sizes(make_window, qtbot):
-    window = make_window()
-    sizes = {name: dock.geometry() for name, dock in window.docks.items()}
-    for scene in ("regression", "head", "regression", "head"):
-        window.session.set_scene(scene)
-        qtbot.wait(10)
-        assert {name: dock.geometry() for name, dock in window.docks.items()} == sizes, scene
-
-
-def test_a_window_that_starts_in_the_regression_scene_has_the_design_sizes(bundled, qtbot):
-    """Story: the scene was switched before the first layout, and cards kept the sizes they had before any."""
-    engine = Engine.inline()
-    session = Session(engine)
-    session.set_model(bundled)
-    window = Window(session, engine)
-    qtbot.addWidget(window)
-    window.resize(1440, 900)
-    window.show()
-    session.set_scene("regression")
-    window.grab()
-    assert abs(window.docks["fit"].width() - 793) <= 8
-    assert abs(window.docks["fit"].height() - 432) <= 6
-    window.close()
 
 
 def test_without_support_nothing_is_painted_at_nowhere(make_window):

@@ -27,7 +27,7 @@ from ..widgets.segmented import Segmented
 
 WEIGHTINGS = {
     "head": (("weight", "weight"), ("message", "× message"), ("logits", "in logits")),
-    "compact": (("weight", "weight"), ("logits", "logits")),
+    "compact": (("weight", "weight"), ("message", "message"), ("logits", "logits")),
     "regression": (("weight", "weight"), ("logits", "× response")),
     "headless": (("weight", "weight"), ("message", "× message")),
 }
@@ -180,7 +180,9 @@ class AttentionPanel(Panel):
 
     def on_compact(self, compact: bool) -> None:
         self.mosaic.set_compact(compact)
+        self.weighting.set_dense(compact)
         self.shading.setVisible(not compact)
+        self.footer_bar.more.hold((self.shading,) if compact else ())
         self._offer_weightings()
         self._share_out()
         self.request()

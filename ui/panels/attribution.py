@@ -14,7 +14,7 @@ from kav.views.predictions import predictions_reading, token_labels
 from kav.views.words import Reading, number
 
 from ..panel import Panel
-from ..widgets.card import Caption
+from ..widgets.caption import Caption
 from ..widgets.combo import Combo
 from ..widgets.prediction_table import PredictionTable
 from ..widgets.segmented import Segmented

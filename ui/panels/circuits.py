@@ -13,7 +13,7 @@ from kav.views import circuits
 from kav.views.words import Piece, signed
 
 from ..panel import Panel
-from ..widgets.card import Caption
+from ..widgets.caption import Caption
 from ..widgets.color_bar import ColorBar, level_text
 from ..widgets.combo import Combo
 from ..widgets.formula_view import FormulaView

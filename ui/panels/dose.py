@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import ClassVar
 
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QResizeEvent
-from PySide6.QtWidgets import QHBoxLayout, QMenu
+from PySide6.QtWidgets import QHBoxLayout
 
 from kav.model.edits import ScaleHead, ScaleMlp
 from kav.views import dose
 
 from ..panel import Panel
 from ..widgets.button import Button
-from ..widgets.card import Caption
+from ..widgets.caption import Caption
 from ..widgets.combo import Combo
 from ..widgets.dose_plot import DosePlot
 from ..widgets.value_field import ValueField
@@ -133,24 +132,7 @@ class DosePanel(Panel):
             widget.setVisible(head and wide)
         self.scope.setVisible(wide or not head)
         self._response_caption.setVisible(head and not self.compact)
-
-    def fill_menu(self, menu: QMenu) -> None:
-        """Baseline and scope are here whatever the width: they decide what "removed" means."""
-        if self.session.kind != "head":
-            return
-        menu.addSeparator()
-        for title, combo, choices in (("Baseline", self.baseline, BASELINES), ("Scope", self.scope, SCOPES)):
-            inner = menu.addMenu(title)
-            inner.setObjectName(f"{combo.objectName()}_menu")
-            for key, words in choices:
-                action = inner.addAction(words)
-                action.setCheckable(True)
-                action.setChecked(combo.current() == key)
-                action.triggered.connect(partial(self._choose, combo, key))
-
-    def _choose(self, combo: Combo, key: str) -> None:
-        combo.set_current(key)
-        self.request()
+        self.footer_bar.more.hold((self.baseline, self.scope) if head and not wide else ())
 
     def _update_reset(self) -> None:
         self.reset.setVisible(self.result is not None and self.result.dose != 1.0 and self.session.edited)

@@ -30,7 +30,7 @@ from ..widgets.fit_footer import HeadFitFooter
 from ..widgets.fit_plot import FitPlot
 from ..widgets.inspector import Inspector
 from ..widgets.objective_inset import ObjectiveInset
-from ..widgets.regression_footer import BASELINE_CHOICES, RegressionFitFooter
+from ..widgets.regression_footer import RegressionFitFooter
 
 PICTURES = ("fit", "h", "cost")
 WIDE = 1000  # from this width on the objective and the table both have room beside the plot
@@ -60,7 +60,8 @@ class FitPanel(Panel):
         self._stack.setContentsMargins(0, 0, 0, 0)
         for page in (self._fit_page(), self.bandwidth_plot, self.cost_plot):
             self._stack.addWidget(page)
-        self.head_footer, self.regression_footer = HeadFitFooter(self), RegressionFitFooter(self)
+        self.head_footer = HeadFitFooter(self)
+        self.regression_footer = RegressionFitFooter(self.footer_bar.more, self)
         for footer in (self.head_footer, self.regression_footer):
             self.footer.addWidget(footer)
         self._cost = Job("fit.cost", self.session.engine, self)
@@ -160,7 +161,7 @@ class FitPanel(Panel):
 
     def on_scene(self, kind: str) -> None:
         self.head_footer.setVisible(kind == "head")
-        self.regression_footer.setVisible(kind == "regression")
+        self.regression_footer.set_shown(kind == "regression")
         self._stack.setCurrentIndex(PICTURES.index(self.picture))
         self._cost.cancel()
         self.inspector.dismiss()
@@ -172,7 +173,7 @@ class FitPanel(Panel):
 
     def _arrange(self) -> None:
         """The objective stands beside the plot; where the table has no room beside both, it makes place."""
-        shown = self._objective_wanted and not self.compact and self.session.kind == "regression"
+        shown = self._objective_wanted and self.session.kind == "regression"
         self.objective.setVisible(shown)
         self.correspondence.setVisible(not self.compact and (not shown or self.width() >= WIDE))
 
@@ -218,12 +219,6 @@ class FitPanel(Panel):
         raw.setCheckable(True)
         raw.setChecked(self._weights == "raw")
         raw.toggled.connect(self._on_raw_weights_toggled)
-        baselines = menu.addMenu("Baseline")
-        for name, words in BASELINE_CHOICES:
-            action = baselines.addAction(words)
-            action.setCheckable(True)
-            action.setChecked(name == self._baseline)
-            action.triggered.connect(partial(self.set_baseline, name))
 
     def table(self) -> dict[str, Any] | None:
         if self.result is None or self.session.kind != "regression":
@@ -253,7 +248,7 @@ class FitPanel(Panel):
         self._on_bandwidth_moved(float(value))
         self.session.end_drag()
 
-    def set_baseline(self, name: str, *_: object) -> None:
+    def set_baseline(self, name: str) -> None:
         """Draw another estimate beside the fit: "none", a name, or "all"."""
         self._baseline = name
         self.regression_footer.baseline.set_current(name)

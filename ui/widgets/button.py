@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from PySide6.QtCore import QRectF, QSize, Qt
 from PySide6.QtGui import QPainter, QPaintEvent
-from PySide6.QtWidgets import QCheckBox, QPushButton, QSizePolicy, QWidget
+from PySide6.QtWidgets import QCheckBox, QMenu, QPushButton, QSizePolicy, QWidget
 
 from ..painting import guarded
 from ..theme import current, font, ink_on
 from .control import describe, set_available
 from .drawing import baseline, box, draw_text, focus_ring, text_width
 from .icon_button import paint_icon
+from .offered import add_check
 
 
 class Button(QPushButton):
@@ -53,6 +54,10 @@ class Check(QCheckBox):
     def set_available(self, reason: str = "") -> None:
         """Enable the box, or disable it and say why in its tooltip."""
         set_available(self, reason)
+
+    def add_to(self, menu: QMenu) -> None:
+        """Offer it in a menu."""
+        add_check(menu, self, self.isChecked(), self.click)
 
     def sizeHint(self) -> QSize:
         return QSize(round(text_width(self.text(), self.font())) + self.SIDE + 9, 26)

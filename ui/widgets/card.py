@@ -19,6 +19,7 @@ from ..theme import current, font
 from .control import describe, fill
 from .drawing import baseline, draw_text, focus_ring, text_width
 from .icon_button import IconButton
+from .overflow import Overflow
 from .reading_line import ReadingLine
 
 RADIUS, PADDING, HEADER, FOOTER, EDGE = 8, 14, 54, 40, 3
@@ -238,68 +239,22 @@ def _paint_half(painter: QPainter, rect: QRectF, *, up: bool) -> None:
 
 
 class CardFooter(QWidget):
-    """One row of controls under a rule."""
+    """One row of controls under a rule; what it has no room for is held by the "…" at its right end."""
 
     def __init__(self, parent: QWidget | None = None, *, name: str = "") -> None:
         super().__init__(parent)
         self.setObjectName(name)
         self.setFixedHeight(FOOTER)
-        self.row = QHBoxLayout(self)
-        self.row.setContentsMargins(PADDING, 1, PADDING, 0)
+        outer = QHBoxLayout(self)
+        outer.setContentsMargins(PADDING, 1, PADDING, 0)
+        outer.setSpacing(8)
+        self.row = QHBoxLayout()
         self.row.setSpacing(8)
-
-    def add(self, widget: QWidget, stretch: int = 0) -> QWidget:
-        """Add a control and return it."""
-        self.row.addWidget(widget, stretch)
-        return widget
-
-    def add_caption(self, text: str) -> Caption:
-        """Add a caption before the next control and return it."""
-        caption = Caption(text, self)
-        self.row.addWidget(caption)
-        return caption
-
-    def add_space(self, px: int) -> None:
-        """Add a gap wider than the usual one."""
-        self.row.addSpacing(px)
-
-    def add_stretch(self) -> None:
-        """Push what follows to the right."""
-        self.row.addStretch(1)
+        self.more = Overflow(self, name=f"{name.partition('.')[0]}.more")
+        outer.addLayout(self.row, 1)
+        outer.addWidget(self.more)
 
     @guarded
     def paintEvent(self, event: QPaintEvent, painter: QPainter) -> None:
         painter.setPen(QPen(QColor(current().grid), 1))
         painter.drawLine(QPointF(0, 0.5), QPointF(self.width(), 0.5))
-
-
-class Caption(QWidget):
-    """A few words beside a control, in second text."""
-
-    def __init__(self, text: str, parent: QWidget | None = None, *, weight: int = 400, color: str = "text2") -> None:
-        super().__init__(parent)
-        self._text = text
-        self._weight = weight
-        self._color = color
-        self.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Fixed)
-        self.set_text(text)
-
-    def set_text(self, text: str) -> None:
-        """Set the words."""
-        self._text = text
-        self.setAccessibleName(text)
-        self.updateGeometry()
-        self.update()
-
-    def text(self) -> str:
-        """Return the words."""
-        return self._text
-
-    def sizeHint(self) -> QSize:
-        return QSize(round(text_width(self._text, font(12, self._weight))) + 1, 26)
-
-    @guarded
-    def paintEvent(self, event: QPaintEvent, painter: QPainter) -> None:
-        f = font(12, self._weight)
-        color = getattr(current(), self._color)
-        draw_text(painter, 0, baseline(self.height() / 2, f), self._text, f, color)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from PySide6.QtCore import QEvent, QObject, QPoint, QRectF, Qt, Signal
-from PySide6.QtGui import QHideEvent, QKeyEvent, QPainter, QPaintEvent
+from PySide6.QtGui import QGuiApplication, QHideEvent, QKeyEvent, QPainter, QPaintEvent
 from PySide6.QtWidgets import QFrame, QLabel, QLineEdit, QListWidget, QListWidgetItem, QVBoxLayout, QWidget
 
 from ..painting import guarded
@@ -71,9 +71,16 @@ class Choices(QFrame):
         rows = min(max(self.list.count(), 1), 12)
         self.resize(max(width, 200), 52 + rows * 26)
         self._mark(current_key)
-        self.move(place)
+        self.move(self._on_screen(place))
         self.show()
         self.search.setFocus()
+
+    def _on_screen(self, place: QPoint) -> QPoint:
+        """The place nearest to the wanted one at which the whole list is on its screen."""
+        screen = QGuiApplication.screenAt(place) or self.screen()
+        room = screen.availableGeometry()
+        x = max(min(place.x(), room.right() - self.width()), room.left())
+        return QPoint(x, max(min(place.y(), room.bottom() - self.height()), room.top()))
 
     def _fill(self) -> None:
         needle = self.search.text().strip().casefold()

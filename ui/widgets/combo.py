@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 from PySide6.QtCore import QPoint, QRectF, QSignalBlocker, QSize, Qt, Signal
 from PySide6.QtGui import QFocusEvent, QFontMetricsF, QKeyEvent, QPainter, QPaintEvent, QWheelEvent
-from PySide6.QtWidgets import QComboBox, QSizePolicy, QStyledItemDelegate, QWidget
+from PySide6.QtWidgets import QComboBox, QMenu, QSizePolicy, QStyledItemDelegate, QWidget
 
 from ..painting import guarded
 from ..theme import current, font
@@ -14,6 +14,7 @@ from .choices import Choices
 from .control import describe, set_available
 from .drawing import baseline, box, draw_text, focus_ring, shown, text_width
 from .icon_button import paint_icon
+from .offered import add_choices
 
 HEIGHT, PADDING, ARROW = 26, 10, 13
 SEARCHED_FROM = 24  # so many options are opened as a list that typing narrows
@@ -54,7 +55,7 @@ class Combo(QComboBox):
         self.setItemDelegate(QStyledItemDelegate(self))  # the default one ignores the style sheet
         self.activated.connect(self._on_self_activated)
         self._choices = Choices(self, label=label)
-        self._choices.chosen.connect(self._on_choices_chosen)
+        self._choices.chosen.connect(self.choose)
         self.set_options(options)
 
     def set_options(self, options: Sequence[tuple[object, str]]) -> None:
@@ -106,9 +107,15 @@ class Combo(QComboBox):
     def _on_self_activated(self, index: int) -> None:
         self.changed.emit(self.itemData(index))
 
-    def _on_choices_chosen(self, key: object) -> None:
+    def choose(self, key: object) -> None:
+        """Choose an option as the user does."""
         self.set_current(key)
         self.changed.emit(key)
+
+    def add_to(self, menu: QMenu) -> None:
+        """Offer the choices in a menu."""
+        self._open()
+        add_choices(menu, self, self._options, self.current(), self.choose)
 
     def showPopup(self) -> None:
         """Open the list; a long one can be searched."""

@@ -10,7 +10,7 @@ from PySide6.QtWidgets import QHBoxLayout, QWidget
 from kav.views.fit import Result
 from kav.views.words import Label, number
 
-from .card import Caption
+from .caption import Caption
 from .combo import Combo
 from .slider import Slider
 from .value_field import ValueField

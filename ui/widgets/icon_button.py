@@ -7,12 +7,13 @@ from functools import lru_cache
 from PySide6.QtCore import QByteArray, QRectF, QSize, Qt
 from PySide6.QtGui import QColor, QPainter, QPaintEvent
 from PySide6.QtSvg import QSvgRenderer
-from PySide6.QtWidgets import QAbstractButton, QWidget
+from PySide6.QtWidgets import QAbstractButton, QMenu, QWidget
 
 from ..painting import guarded
 from ..theme import RESOURCES, current
 from .control import describe, set_available
 from .drawing import box, focus_ring
+from .offered import add_button
 
 ICONS = (
     "back",
@@ -62,6 +63,10 @@ class IconButton(QAbstractButton):
     def set_available(self, reason: str = "") -> None:
         """Enable the button, or disable it and say why in its tooltip."""
         set_available(self, reason)
+
+    def add_to(self, menu: QMenu) -> None:
+        """Offer what it does in a menu."""
+        add_button(menu, self, self.accessibleName(), self.click)
 
     def sizeHint(self) -> QSize:
         return QSize(self._side, self._side)

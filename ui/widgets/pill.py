@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 from PySide6.QtCore import QPoint, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import QColor, QKeyEvent, QMouseEvent, QPainter, QPaintEvent
-from PySide6.QtWidgets import QSizePolicy, QWidget
+from PySide6.QtWidgets import QMenu, QSizePolicy, QWidget
 
 from kav.views.words import Label
 
@@ -17,8 +18,10 @@ from .choices import Choices
 from .control import Control
 from .drawing import Run, baseline, box, focus_ring, label_runs, paint_runs, runs_width, shown, text_width
 from .icon_button import paint_icon
+from .offered import add_button
 
 HEIGHT, PADDING, GAP, CHEVRON, MARK_R = 28, 10, 7, 14, 4.5
+MOST = 240  # wide
 TAIL = 25  # gap, chevron and padding after the value
 _TINTS = {"query": "qtint", "key": "ktint", "target": "ttint"}
 
@@ -29,8 +32,8 @@ class Pill(Control):
     `opening` comes before the list is shown: time to fill a long one. `activated` carries the key of the chosen row;
     `typed` a text that matches no row; `searched` follows the typing; `closed` says that the list is gone.
 
-    `steady` is the width with and without the caption, and the least where room is short: a row of pills does not move
-    with their values. What does not fit is elided, and told in full by the tooltip. 0 = as wide as the value.
+    `least` is the width down to which a pill gives way where a row has little room; what then does not fit is elided,
+    and told in full by the tooltip. 0 = as wide as it has to be. A `plain` value needs no caption, such as h = 0.45.
     """
 
     opening = Signal()
@@ -47,7 +50,8 @@ class Pill(Control):
         role: str = "",
         name: str = "",
         tip: str = "",
-        steady: tuple[int, int, int] = (0, 0, 0),
+        least: int = 0,
+        plain: bool = False,
     ) -> None:
         super().__init__(parent, name=name, label=caption, tip=tip)
         self._caption = caption
@@ -56,14 +60,14 @@ class Pill(Control):
         self._key: object = None
         self._shown: object = None
         self._compact = False
-        self._steady = steady
+        self._least, self._plain = least, plain
         self._tip = tip
         self._choices = Choices(self, label=caption)
         self._choices.chosen.connect(self.activated)
         self._choices.typed.connect(self.typed)
         self._choices.searched.connect(self.searched)
         self._choices.closed.connect(self.closed)
-        across = QSizePolicy.Policy.Maximum if any(steady) else QSizePolicy.Policy.Fixed
+        across = QSizePolicy.Policy.Maximum if least else QSizePolicy.Policy.Fixed
         self.setSizePolicy(across, QSizePolicy.Policy.Fixed)
 
     def set_value(self, value: Label | str, key: object = None) -> None:
@@ -74,7 +78,7 @@ class Pill(Control):
         self._value, self._key = value, key
         text = value if isinstance(value, str) else f"{value.position or ''} {value.text}".strip()
         self.setAccessibleName(f"{self._caption} {text}")
-        if any(self._steady) and self.isEnabled():  # what does not fit is told here
+        if self._least and self.isEnabled():  # what does not fit is told here
             self.setToolTip(f"{text}: {self._tip}")
         self.updateGeometry()
         self.update()
@@ -84,20 +88,26 @@ class Pill(Control):
         self._choices.set_options(options)
 
     def set_compact(self, compact: bool) -> None:
-        """Drop the caption of a pill that has a mark, or show it again."""
-        self._compact = compact
-        self.updateGeometry()
-        self.update()
+        """Drop the caption of a pill whose mark or value says it, or show it again."""
+        if compact != self._compact:
+            self._compact = compact
+            self.updateGeometry()
+            self.update()
 
     def set_caption(self, caption: str) -> None:
         """Set the caption, such as Head or Kernel."""
         self._caption = caption
         self.set_value(self._value, self._key)
 
-    def open(self) -> None:
-        """Show the list below the pill."""
+    def open(self, under: QWidget | None = None) -> None:
+        """Show the list below the pill, or below another widget while the pill is hidden."""
         self.opening.emit()
-        self._choices.open_at(self.mapToGlobal(QPoint(0, self.height() + 2)), self.width(), self._key)
+        under = under or self
+        self._choices.open_at(under.mapToGlobal(QPoint(0, under.height() + 2)), under.width(), self._key)
+
+    def add_to(self, menu: QMenu) -> None:
+        """Offer to open the list, in a menu."""
+        add_button(menu, self, f"{self.accessibleName()}…", partial(self.open, menu.parentWidget()))
 
     def _runs(self) -> list[Run]:
         if isinstance(self._value, Label):
@@ -105,7 +115,7 @@ class Pill(Control):
         return [Run(shown(self._value), font(13, 600), QColor(current().ink))]
 
     def _has_caption(self) -> bool:
-        return bool(self._caption) and not (self._compact and self._role)
+        return bool(self._caption) and not (self._compact and (self._role or self._plain))
 
     def sizeHint(self) -> QSize:
         width = PADDING + runs_width(self._runs()) + TAIL
@@ -113,10 +123,11 @@ class Pill(Control):
             width += text_width(self._caption, font(12)) + GAP + 1
         if self._role:
             width += mark_width(self._role, MARK_R) + GAP
-        return QSize(self._steady[self._compact] or min(round(width), 240), HEIGHT)
+        return QSize(min(round(width), MOST), HEIGHT)
 
     def minimumSizeHint(self) -> QSize:
-        return QSize(self._steady[2], HEIGHT) if self._steady[2] else self.sizeHint()
+        wanted = self.sizeHint()
+        return QSize(min(self._least or MOST, wanted.width()), HEIGHT)
 
     def mousePressEvent(self, event: QMouseEvent) -> None:
         if event.button() == Qt.MouseButton.LeftButton:

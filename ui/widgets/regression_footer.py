@@ -14,9 +14,10 @@ from kav.views.fit import Result
 from kav.views.words import number
 
 from .button import Button, Check
-from .card import Caption
+from .caption import Caption
 from .combo import Combo
 from .fit_footer import row_of
+from .overflow import Overflow
 from .segmented import Segmented
 from .slider import Slider
 from .value_field import ValueField
@@ -43,8 +44,9 @@ class RegressionFitFooter(QWidget):
     objectiveToggled = Signal(bool)
     measureRequested = Signal()
 
-    def __init__(self, parent: QWidget | None = None) -> None:
+    def __init__(self, more: Overflow, parent: QWidget | None = None) -> None:
         super().__init__(parent)
+        self._more = more
         self._loo_h: float | None = None
         self._h_limits = (0.0, math.inf)
         self._compact = False
@@ -132,6 +134,13 @@ class RegressionFitFooter(QWidget):
         for widget in (self.objective, self._baseline_caption, self.baseline):
             widget.setVisible(fit and not self._compact)
         self.measure.setVisible(picture == "cost")
+        held = fit and self._compact and not self.isHidden()
+        self._more.hold((self.objective, self.baseline) if held else ())
+
+    def set_shown(self, shown: bool) -> None:
+        """Show the footer, or hide it with what the "…" holds of it."""
+        self.setVisible(shown)
+        self._show_controls()
 
     def set_compact(self, compact: bool) -> None:
         """Keep picture, bandwidth and its best value only."""

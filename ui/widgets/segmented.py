@@ -7,14 +7,16 @@ from collections.abc import Sequence
 
 from PySide6.QtCore import QRectF, QSize, Qt, Signal
 from PySide6.QtGui import QKeyEvent, QMouseEvent, QPainter, QPaintEvent
-from PySide6.QtWidgets import QSizePolicy, QWidget
+from PySide6.QtWidgets import QMenu, QSizePolicy, QWidget
 
 from ..painting import guarded
 from ..theme import current, font
 from .control import Control
 from .drawing import baseline, box, draw_text, focus_ring, text_width
+from .offered import add_choices
 
-HEIGHT, PADDING, INSET = 26, 14, 2
+HEIGHT, INSET = 26, 2
+PADDING = {False: 14, True: 9}  # beside each text, by dense
 
 
 class Segmented(Control):
@@ -35,6 +37,7 @@ class Segmented(Control):
         self._options: tuple[tuple[str, str], ...] = ()
         self._current = ""
         self._over = -1
+        self._dense = False
         self.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Fixed)
         self.set_options(options)
 
@@ -53,6 +56,13 @@ class Segmented(Control):
             self._current = key
             self.update()
 
+    def set_dense(self, dense: bool) -> None:
+        """Leave less room beside the texts, where the row has little."""
+        if dense != self._dense:
+            self._dense = dense
+            self.updateGeometry()
+            self.update()
+
     def current(self) -> str:
         """Return the key of the chosen option."""
         return self._current
@@ -61,7 +71,7 @@ class Segmented(Control):
         """Return the place of each option."""
         rects, x = [], float(INSET)
         for _, text in self._options:
-            width = math.ceil(text_width(text, font(12, 500))) + 2 * PADDING + 1
+            width = math.ceil(text_width(text, font(12, 500))) + 2 * PADDING[self._dense] + 1
             rects.append(QRectF(x, INSET, width, HEIGHT - 2 * INSET))
             x += width
         return rects
@@ -73,18 +83,26 @@ class Segmented(Control):
     def minimumSizeHint(self) -> QSize:
         return self.sizeHint()
 
-    def _choose(self, index: int) -> None:
-        if 0 <= index < len(self._options) and self._options[index][0] != self._current:
-            self._current = self._options[index][0]
-            self.update()
-            self.changed.emit(self._current)
+    def choose(self, key: str) -> None:
+        """Choose an option as the user does."""
+        if key != self._current:
+            self.set_current(key)
+            self.changed.emit(key)
+
+    def add_to(self, menu: QMenu) -> None:
+        """Offer the choices in a menu."""
+        add_choices(menu, self, self._options, self._current, self.choose)
+
+    def _choose_at(self, index: int) -> None:
+        if 0 <= index < len(self._options):
+            self.choose(self._options[index][0])
 
     def _index_at(self, x: float) -> int:
         return next((i for i, rect in enumerate(self._rects()) if rect.left() <= x < rect.right()), -1)
 
     def mousePressEvent(self, event: QMouseEvent) -> None:
         if event.button() == Qt.MouseButton.LeftButton:
-            self._choose(self._index_at(event.position().x()))
+            self._choose_at(self._index_at(event.position().x()))
 
     def mouseMoveEvent(self, event: QMouseEvent) -> None:
         self._over = self._index_at(event.position().x())
@@ -95,7 +113,7 @@ class Segmented(Control):
         if event.key() not in steps:
             return super().keyPressEvent(event)
         at = [key for key, _ in self._options].index(self._current) if self._options else 0
-        return self._choose(at + steps[Qt.Key(event.key())])
+        return self._choose_at(at + steps[Qt.Key(event.key())])
 
     @guarded
     def paintEvent(self, event: QPaintEvent, painter: QPainter) -> None:
@@ -111,6 +129,6 @@ class Segmented(Control):
             elif self.hovered and index == self._over:
                 box(painter, rect, fill=theme.pressed, radius=5)
             ink = theme.disabled if not self.isEnabled() else theme.ink if chosen else theme.text2
-            draw_text(painter, rect.left() + PADDING, baseline(rect.center().y(), f), text, f, ink)
+            draw_text(painter, rect.left() + PADDING[self._dense], baseline(rect.center().y(), f), text, f, ink)
         if self.ringed:
             focus_ring(painter, outer)

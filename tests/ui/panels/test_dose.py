@@ -2,7 +2,6 @@ import numpy as np
 import pytest
 from PySide6.QtCore import QPoint, Qt
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QMenu
 
 import kav
 from kav.model.edits import ScaleHead
@@ -190,17 +189,15 @@ def test_the_panel_follows_what_was_touched_last(panel, session):
     assert panel.result.component == Component(0, 0)
 
 
-def test_baseline_and_scope_are_in_the_menu_of_a_narrow_panel(panel, session):
+def test_what_a_narrow_footer_leaves_out_is_behind_its_dots(panel, session, menu_of):
     assert not panel.baseline.isVisible()
-    menu = QMenu()
-    panel.fill_menu(menu)
-    inner = {action.text(): action.menu() for action in menu.actions() if action.menu() is not None}
+    inner = menu_of(panel.footer_bar.more)
     assert [action.text() for action in inner["Baseline"].actions() if action.isChecked()] == ["zero"]
     next(action for action in inner["Baseline"].actions() if action.text() == "mean").trigger()
     assert panel.result.baseline == "mean"
+    assert panel.baseline.current() == "mean"
     next(action for action in inner["Scope"].actions() if action.text() == "this position").trigger()
     assert panel.result.positions == (session.trace.n_tokens - 1,)
-    menu.deleteLater()
 
 
 def test_a_handle_moved_after_its_run_is_gone_changes_nothing(panel, session):

@@ -197,7 +197,8 @@ def test_the_local_objective_stands_beside_the_plot_with_its_lowest_point_on_the
     panel.resize(1100, 380)
     assert panel.correspondence.isVisible(), "a wide panel has room for both"
     panel.set_compact(True)
-    assert not inset.isVisible()
+    assert inset.isVisible(), "asked for behind the dots, it is shown there too"
+    assert not panel.correspondence.isVisible()
 
 
 def test_without_support_the_objective_says_so_and_draws_nothing(panel, session):
@@ -278,17 +279,34 @@ def test_in_a_cloud_a_drag_moves_the_sample_under_the_hand_wherever_the_query_is
     assert session.place.sample == at
 
 
-def test_raw_weights_and_baselines_can_be_chosen_in_the_menu(panel, session):
+def test_raw_weights_can_be_chosen_in_the_menu(panel, session):
     menu = QMenu(panel)
     panel.fill_menu(menu)
     raw = next(action for action in menu.actions() if action.objectName() == "fit.raw_weights")
     assert panel.result.points.weight.sum() == pytest.approx(1)
     raw.trigger()
     assert panel.result.points.weight.max() == pytest.approx(np.exp(-0.5 * (0.1 / 0.45) ** 2), rel=0.02)
-    baselines = next(action.menu() for action in menu.actions() if action.menu() is not None)
-    next(action for action in baselines.actions() if action.text() == "mean").trigger()
-    assert panel.result.baselines[0][0] == "mean"
     menu.deleteLater()
+
+
+def test_baseline_and_objective_of_a_compact_footer_are_behind_its_dots(panel, session, menu_of):
+    more = panel.footer_bar.more
+    assert more.isHidden()
+    panel.set_compact(True)
+    assert not panel.regression_footer.baseline.isVisible()
+    assert more.accessibleName() == "more: L(c), baseline"
+    inner = menu_of(more)
+    next(action for action in inner["Baseline"].actions() if action.text() == "mean").trigger()
+    assert panel.result.baselines[0][0] == "mean"
+    inner["L(c)"].trigger()
+    assert panel.result.objective is not None
+    assert panel.objective.isVisible()
+    for picture in ("h", "cost"):
+        panel.regression_footer.show_picture(picture)
+        assert more.isHidden(), "they belong to the fit"
+    panel.regression_footer.show_picture("fit")
+    session.set_scene("head")
+    assert more.isHidden()
 
 
 def test_every_sample_is_exported_with_its_fitted_value_and_residual(panel, session, tmp_path):

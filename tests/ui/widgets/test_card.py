@@ -6,7 +6,8 @@ from PySide6.QtWidgets import QAbstractButton, QWidget
 
 from kav.views.words import Piece
 from ui import theme
-from ui.widgets.card import Caption, CardBody, CardFooter, CardHeader
+from ui.widgets.caption import Caption
+from ui.widgets.card import CardBody, CardFooter, CardHeader
 from ui.widgets.combo import Combo
 
 
@@ -78,10 +79,11 @@ def test_header_and_body_make_one_frame(qtbot, header):
 def test_footer_lays_out_controls_without_overlap(qtbot):
     footer = CardFooter(name="dose.footer")
     qtbot.addWidget(footer)
-    caption = footer.add_caption("response")
-    combo = footer.add(Combo([("logit", "logit")]))
-    footer.add_stretch()
-    value = footer.add(Caption("1.00", weight=600, color="ink"))
+    caption, combo, value = Caption("response"), Combo([("logit", "logit")]), Caption("1.00", weight=600, color="ink")
+    for widget in (caption, combo):
+        footer.row.addWidget(widget)
+    footer.row.addStretch(1)
+    footer.row.addWidget(value)
     footer.resize(320, 40)
     footer.show()
     assert caption.x() == 14

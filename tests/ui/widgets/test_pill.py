@@ -93,12 +93,32 @@ def test_pill_is_tinted_in_its_role_and_named_for_screen_readers(pill):
     assert pill.accessibleName() == "Query 13 Pharaoh"
 
 
-def test_steady_pill_is_as_wide_for_every_value_and_tells_it_in_full(qtbot):
-    pill = Pill("Query", role="query", tip="the token that asks", steady=(180, 120, 90))
+def test_a_pill_gives_way_down_to_its_least_width_and_tells_its_value_in_full(qtbot):
+    pill = Pill("Query", role="query", tip="the token that asks", least=90)
     qtbot.addWidget(pill)
     for word in ("a", "extraordinarily long token"):
         pill.set_value(Label(word, 13), 13)
-        assert pill.sizeHint().width() == 180
+        assert pill.minimumSizeHint().width() == min(90, pill.sizeHint().width())
         assert pill.toolTip() == f"13 {word}: the token that asks"
+
+
+def test_a_value_that_speaks_for_itself_needs_no_caption_where_room_is_short(qtbot):
+    pill = Pill("Bandwidth", plain=True)
+    qtbot.addWidget(pill)
+    pill.set_value("h = 0.45")
+    wide = pill.sizeHint().width()
     pill.set_compact(True)
-    assert (pill.sizeHint().width(), pill.minimumSizeHint().width()) == (120, 90)
+    assert pill.sizeHint().width() < wide - 50
+    assert pill.accessibleName() == "Bandwidth h = 0.45"
+
+
+def test_the_list_stays_on_the_screen(qtbot):
+    pill = Pill("Target")
+    qtbot.addWidget(pill)
+    pill.set_options([(i, f"token{i}") for i in range(40)])
+    screen = pill.screen().availableGeometry()
+    pill.move(screen.right() - 20, screen.bottom() - 20)
+    pill.show()
+    pill.open()
+    assert screen.contains(popup(pill).geometry())
+    popup(pill).hide()
