@@ -16,6 +16,7 @@ from kav.views.formulas import FormulaRow, shape
 from kav.views.recover import on_any_device
 from kav.views.scene import RegressionScene, Scene, as_head, resolve
 from kav.views.scripts import head_setup, regression_setup
+from kav.views.tables import own_names
 from kav.views.words import Label, Mark, Piece, Reading, Role, number, share, signed, token_pieces
 
 
@@ -79,6 +80,7 @@ class Result:
     band_holds: bool  # False for kernels that can be negative: the fit may leave the band
     x_title: str
     y_title: Reading
+    axes: tuple[str, str]  # what x and y are called in a table
     f_text: str  # "f = +13.89 logits"
     rows: tuple[Row, ...]
     before: Observations | None = None
@@ -132,28 +134,23 @@ def compute(spec: Spec, task: Task, last: Result | None = None) -> Result:
 def table(result: Result) -> dict[str, Any]:
     """Return the observations, the curve and f for export; columns of their own length."""
     points = result.points
-    x, y = ("score", "message") if result.kind == "head" else ("x", "y")
-    columns: dict[str, Any] = {
+    labels: dict[str, Any] = {
         "observation": tuple(str(label) for label in result.labels),
         "exact": tuple(label.exact for label in result.labels),
-        x: points.x,
-        y: points.y,
-        "weight": points.weight,
-        "visible": points.visible,
     }
+    rest: dict[str, Any] = {
+        "query_at": np.array([result.query_at]),
+        "f": np.array([result.f]),
+        "curve_at": result.curve_at,
+        "curve_f": result.curve_f,
+        **_regression_columns(result),
+    }
+    weights = {"weight": points.weight, "visible": points.visible}
     if result.before is not None:
-        columns |= {f"{x}_before": result.before.x, f"{y}_before": result.before.y}
-        columns |= {"weight_before": result.before.weight}
-    return (
-        columns
-        | {
-            "query_at": np.array([result.query_at]),
-            "f": np.array([result.f]),
-            "curve_at": result.curve_at,
-            "curve_f": result.curve_f,
-        }
-        | _regression_columns(result)
-    )
+        weights["weight_before"] = result.before.weight
+    x, y = own_names(result.axes, (*labels, *weights, *rest))
+    before = {} if result.before is None else {f"{x}_before": result.before.x, f"{y}_before": result.before.y}
+    return {**labels, x: points.x, y: points.y, **weights, **before, **rest}
 
 
 def _regression_columns(result: Result) -> dict[str, Any]:

@@ -66,12 +66,20 @@ def regression_setup(scene: RegressionScene) -> str:
 def _samples_source(samples: Samples) -> list[str]:
     """Lines that define x and y: the numbers themselves, or of many samples the file that the panel exports."""
     if samples.n <= MOST_WRITTEN:
-        return [f"x = np.array({_numbers(samples.x)})", f"y = np.array({_numbers(samples.y)})"]
+        written = zip("xy", (samples.x, samples.y), samples.axes, strict=True)
+        return [f"{axis} = np.array({_numbers(values)}){_called(axis, name)}" for axis, values, name in written]
+    from kav.views.regression.samples_table import axes_columns
+
+    x_name, y_name = axes_columns(samples)
     return [
         f"# {samples.n:,} samples are too many to write here: export the kernel fit as samples.npz first",
         'samples = np.load("samples.npz")',
-        'x, y = samples["x"], samples["y"]',
+        f"x, y = samples[{x_name!r}], samples[{y_name!r}]",
     ]
+
+
+def _called(axis: str, name: str) -> str:
+    return "" if name in ("", axis) else f"  # {_comment(name)}"
 
 
 def _numbers(values: np.ndarray) -> str:

@@ -13,6 +13,7 @@ import json
 import os
 import stat
 import tempfile
+import zipfile
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -39,10 +40,25 @@ def write_table(table: Mapping[str, Any], path: str) -> None:
     _replace(path, encode(table))
 
 
+def own_names(axes: tuple[str, str], others: Iterable[str]) -> tuple[str, str]:
+    """Return what the columns of x and y are called in a table: as in the data, `axes`, told from all `others`."""
+    taken, found = {"axes", *others}, []
+    for own, axis in zip(axes, ("x", "y"), strict=True):
+        name = own if own and own not in taken else f"{own} ({axis})".lstrip()
+        while name in taken:
+            name += "'"
+        taken.add(name)
+        found.append(name)
+    return found[0], found[1]
+
+
 def _npz(table: Mapping[str, Any]) -> bytes:
+    """The archive that `np.savez_compressed` writes, which takes no column called "file"."""
     buffer = io.BytesIO()
-    arrays: dict[str, Any] = {name: np.asarray(value) for name, value in table.items()}
-    np.savez_compressed(buffer, **arrays)
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, value in table.items():
+            with archive.open(f"{name}.npy", "w", force_zip64=True) as entry:
+                np.lib.format.write_array(entry, np.asarray(value), allow_pickle=False)
     return buffer.getvalue()
 
 
@@ -67,7 +83,7 @@ def _csv(table: Mapping[str, Any]) -> bytes:
     writer = csv.writer(text, lineterminator="\n")
     axes = table.get("axes")
     names, rows = _columns(table) if axes is None else _cells(table, tuple(axes))
-    writer.writerow(names)
+    writer.writerow([_cell(name) for name in names])
     writer.writerows([_cell(value) for value in row] for row in rows)
     return text.getvalue().encode("utf-8-sig")  # the mark lets spreadsheets read the tokens as UTF-8
 

@@ -14,7 +14,7 @@ from kav.errors import KavError
 from kav.regression.cost import CostStory, cost_story
 from kav.task import Task
 from kav.views import fit
-from kav.views.regression.samples_table import samples_table
+from kav.views.regression.samples_table import CURVES, samples_table
 from kav.views.regression.stories import bandwidth_reading, cost_reading
 from kav.views.scene import RegressionScene
 from kav.views.tables import DATA_SUFFIXES, write_table
@@ -223,7 +223,7 @@ class FitPanel(Panel):
     def table(self) -> dict[str, Any] | None:
         if self.result is None or self.session.kind != "regression":
             return super().table()
-        return {**samples_table(self.session.scene(), Task()), **_curves(self.result)}
+        return samples_table(self.session.scene(), Task(), _curves(self.result))
 
     def export_to(self, path: str) -> None:
         """Of the regression scene every sample is written, with fitted value and residual, by the engine."""
@@ -284,13 +284,13 @@ class FitPanel(Panel):
 
 def _curves(result: fit.Result) -> dict[str, Any]:
     """The curve of the fit and of the baselines drawn, for a file."""
-    columns: dict[str, Any] = {"curve_at": result.curve_at, "curve_f": result.curve_f}
-    return columns | {words: f for words, _, f in result.baselines}
+    curve = zip(CURVES, (result.curve_at, result.curve_f), strict=True)
+    return {**dict(curve), **{words: f for words, _, f in result.baselines}}
 
 
 def _write(path: str, scene: RegressionScene, result: fit.Result, task: Task) -> str:
     """Write every sample with what the fit makes of it."""
-    table = samples_table(scene, task)
+    table = samples_table(scene, task, _curves(result))
     task.report(0.99, f"writing {Path(path).name}")
-    write_table({**table, **_curves(result)}, path)
+    write_table(table, path)
     return path

@@ -77,6 +77,7 @@ def _result(scene: HeadScene, focus: Focus, now: Picture, *, before: Picture | N
     shown = [now.observations(), *([] if before is None else [before.observations()])]
     return Result(
         kind="head",
+        axes=("score", "message"),
         reading=_reading(now, before, labels, target=target, scale=_scale(scene, focus)),
         points=shown[0],
         labels=labels,

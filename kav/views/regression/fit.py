@@ -65,6 +65,7 @@ def compute(spec: Spec, task: Task, last: Result | None = None) -> Result:
         band=(y_low, y_high),
         band_holds=bool(np.all(now.doses >= 0)),
         x_title=f"{_short(names[0])} →",
+        axes=names,
         y_title=(Piece("↑ response y" if names[1] == "y" else f"↑ {_short(names[1])}"),),
         f_text="f is undefined" if math.isnan(now.f) else f"f = {now.y_text(now.f)}",
         rows=_rows(now, spread.dof, norm_there, weights=spec.weights),

@@ -9,10 +9,11 @@ import numpy as np
 import pytest
 
 from kav.model.edits import MaskKeys, MoveQuery, ScaleHead, SetScore, SetTemperature
-from kav.regression.samples import sine
+from kav.regression.samples import Samples, sine
 from kav.task import Task
 from kav.views import attention, attribution, circuits, dose, fit
 from kav.views.head.dose import PIXELS
+from kav.views.regression.samples_table import samples_table
 from kav.views.scene import RegressionScene
 from kav.views.tables import write_table
 from kav.views.words import plain
@@ -144,14 +145,16 @@ def test_fit_card_has_shapes_and_adds_up_to_f(scene):
     assert plain(rows[5].formula).startswith("● at 4 carriage   s ")
 
 
-def test_a_script_about_many_samples_reads_the_exported_table(tmp_path, monkeypatch, capsys):
+@pytest.mark.parametrize("axes", [("x", "y"), ("wind, m/s", "weight"), ("file", "file"), ('a"b\n', "")])
+def test_a_script_about_many_samples_reads_the_exported_table(tmp_path, monkeypatch, capsys, axes):
     """Story: a copied script spelled a million samples out, tens of megabytes on the clipboard."""
-    scene = _regression(samples=sine(3000))
+    samples = sine(3000)
+    scene = _regression(samples=Samples(samples.x, samples.y, axes=axes))
     spec = fit.Spec(scene)
     script = fit.python(spec)
     assert len(script) < 4000
     monkeypatch.chdir(tmp_path)
-    np.savez("samples.npz", x=scene.samples.x, y=scene.samples.y)
+    write_table(samples_table(scene, Task()), "samples.npz")
     exec(script, {})  # noqa: S102 - the script is what is tested
     assert f"{fit.compute(spec, Task()).f:.3f}" in capsys.readouterr().out
 
@@ -171,3 +174,21 @@ def test_script_opens_a_model_with_its_embedding_as_output_matrix_again(scene):
     tied = replace(made, trace=replace(made.trace, model=replace(made.trace.model, tied=True)))
     assert "kav.open_model('bundled', tied=True)" in fit.python(fit.Spec(tied))
     assert "tied" not in fit.python(fit.Spec(made))
+
+
+def test_a_script_about_imported_samples_says_what_x_and_y_are_called():
+    imported = Samples([1.0, 2.0, 3.0], [1.0, 0.0, 2.0], axes=("day\nof year", "wind"))
+    lines = fit.python(fit.Spec(_regression(samples=imported))).splitlines()
+    assert "x = np.array([1.0, 2.0, 3.0])  # day of year" in lines
+    assert "y = np.array([1.0, 0.0, 2.0])  # wind" in lines
+    assert "#" not in fit.python(fit.Spec(_regression())).split("scale")[0]
+
+
+def test_fit_table_of_imported_samples_has_their_names():
+    imported = Samples([1.0, 2.0, 3.0], [1.0, 0.0, 2.0], axes=("day", "weight"))
+    plain_ = _regression(samples=imported)
+    dosed = _regression(samples=imported, doses=((0, 0.5),), before=plain_)
+    table = fit.table(fit.compute(fit.Spec(dosed), Task()))
+    assert {"day", "weight (y)", "day_before", "weight (y)_before"} <= set(table)
+    assert table["weight"].sum() == pytest.approx(1)
+    np.testing.assert_array_equal(table["weight (y)"], [1.0, 0.0, 2.0])

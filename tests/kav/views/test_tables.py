@@ -35,6 +35,21 @@ def test_npz_round_trips_arrays_and_labels(tmp_path):
         assert tuple(file["query"]) == MATRIX["query"]
 
 
+@pytest.mark.parametrize("name", ["file", "allow_pickle", "args", "wind, m/s", "a/b", "äöü", "x.npy"])
+def test_npz_takes_every_name_of_a_column(tmp_path, name):
+    # numpy's own writer takes no column called "file".
+    path = tmp_path / "m.npz"
+    write_table({name: np.arange(3.0), "label": ("é",)}, str(path))
+    with np.load(path, allow_pickle=False) as file:
+        np.testing.assert_array_equal(file[name], np.arange(3.0))
+
+
+def test_the_names_of_columns_run_nothing_in_a_spreadsheet(tmp_path):
+    path = tmp_path / "c.csv"
+    write_table({"=HYPERLINK(1)": np.arange(2.0), "-x": np.arange(2.0)}, str(path))
+    assert path.read_text(encoding="utf-8-sig").splitlines()[0] == "'=HYPERLINK(1),'-x"
+
+
 def test_json_names_what_is_not_finite_as_null(tmp_path):
     path = tmp_path / "m.json"
     write_table({"f": np.array([1.0, np.nan]), "name": ("é",)}, str(path))

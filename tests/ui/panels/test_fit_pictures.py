@@ -1,6 +1,7 @@
 """The hero in the regression scene: bandwidth and cost pictures, local objective, baselines, clouds, export."""
 
 import csv
+import json
 import math
 
 import numpy as np
@@ -323,6 +324,21 @@ def test_every_sample_is_exported_with_its_fitted_value_and_residual(panel, sess
     np.testing.assert_allclose([float(row["residual"]) for row in kept], samples.y - fitted, atol=1e-12)
     assert math.fsum(float(row["weight"]) for row in kept) == pytest.approx(1)
     assert len([row for row in rows if row["least squares line"]]) == len(panel.result.curve_at)
+
+
+@pytest.mark.parametrize("suffix", ["csv", "json"])
+def test_an_exported_table_of_imported_samples_has_their_names(panel, session, tmp_path, suffix):
+    path = tmp_path / f"fit.{suffix}"
+    session.set_samples(Samples([1.0, 2.0, 4.0], [1.0, 0.0, 2.0], "weather", axes=("day", "wind")))
+    panel.export_to(str(path))
+    if suffix == "json":
+        found = json.loads(path.read_text(encoding="utf-8"))
+        assert (found["day"], found["wind"]) == ([1.0, 2.0, 4.0], [1.0, 0.0, 2.0])
+    else:
+        with path.open(encoding="utf-8-sig") as file:
+            rows = list(csv.DictReader(file))
+        assert [row["day"] for row in rows[:3]] == ["1.0", "2.0", "4.0"]
+        assert "x" not in rows[0]
 
 
 def test_an_exported_picture_has_no_buttons_and_is_announced(panel, session, qtbot, tmp_path):

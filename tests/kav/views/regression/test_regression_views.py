@@ -11,6 +11,7 @@ import pytest
 import kav.regression.bandwidth
 from kav.errors import KavError
 from kav.regression.band import degrees_of_freedom, spread
+from kav.regression.baselines import BASELINES
 from kav.regression.fit import fit as kernel_fit
 from kav.regression.fit import observe, smoother_matrix
 from kav.regression.kernels import KERNELS
@@ -18,7 +19,7 @@ from kav.regression.samples import Samples, sine
 from kav.task import Task
 from kav.views import attention, attribution, circuits, dose, fit, prompt
 from kav.views.regression.at_query import as_regression
-from kav.views.regression.samples_table import samples_table
+from kav.views.regression.samples_table import COLUMNS, CURVES, axes_columns, samples_table
 from kav.views.scene import RegressionScene
 from kav.views.words import number, plain, signed
 
@@ -466,3 +467,27 @@ def test_columns_of_a_table_name_the_axes_and_the_rows_of_the_table_beside():
     assert (usual.x_title, plain(usual.y_title)) == ("x →", "↑ response y")
     long = RegressionScene(Samples([1.0, 2.0], [1.0, 4.0], axes=("t" * 300, "y")), "gaussian", 1.0, 2.0)
     assert len(show(fit, long).x_title) < 50
+
+
+TAKEN = (*COLUMNS, *CURVES, "axes", *(words for words, _ in BASELINES.values()))
+
+
+@pytest.mark.parametrize(
+    "axes", [("day of year", "wind"), *((name, name) for name in TAKEN), ("f", "f (x)"), ("", "x")]
+)
+def test_a_table_of_imported_samples_has_their_names_and_loses_no_column(axes):
+    """Story: an exported file called the columns of an imported one x and y."""
+    imported = Samples([1.0, 2.0, 4.0], [1.0, 0.0, 2.0], axes=axes)
+    scene_ = RegressionScene(imported, "gaussian", 1.0, 2.0, 0)
+    rest = dict.fromkeys((*CURVES, *(words for words, _ in BASELINES.values())), np.zeros(2))
+    table = samples_table(scene_, Task(), rest)
+    assert len(table) == len(COLUMNS) + len(rest) + 2
+    assert set(rest) | set(COLUMNS) < set(table)
+    x_name, y_name = list(table)[1:3]
+    assert (x_name, y_name) == axes_columns(imported)
+    assert x_name.startswith(axes[0])
+    assert y_name.startswith(axes[1])
+    np.testing.assert_array_equal(table[x_name], imported.x)
+    np.testing.assert_array_equal(table[y_name], imported.y)
+    if axes == ("day of year", "wind"):
+        assert (x_name, y_name) == axes
