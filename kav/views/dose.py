@@ -16,6 +16,7 @@ from kav.views.words import Piece, Reading, fixed, number
 
 AT_ZERO = {"zero": "removed", "mean": "at its mean", "resample": "shuffled"}
 """What a component is at dose 0, by baseline."""
+SHORTEST = 0.005  # length of the response's axis, as a share of its numbers
 
 
 @dataclass(frozen=True)
@@ -83,6 +84,15 @@ def compute(spec: Spec, task: Task, last: Result | None = None) -> Result:
     from kav.views.head import dose as head
 
     return on_any_device(head.compute, spec, task, last)
+
+
+def at_least(low: float, high: float) -> tuple[float, float]:
+    """Return a range of the response no shorter than 1/200 of its size: what hardly changes is drawn nearly flat."""
+    size = max(abs(low), abs(high))
+    short = SHORTEST * size - (high - low)
+    if size < 1e-300:
+        return -0.5, 0.5
+    return (low - short / 2, high + short / 2) if short > 0 else (low, high)
 
 
 def table(result: Result) -> dict[str, Any]:

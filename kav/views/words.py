@@ -15,7 +15,7 @@ Role = Literal["", "query", "key", "target", "direct", "muted", "error"]
 Mark = Literal["", "query", "key", "target", "direct", "rerun", "response", "weight", "curve", "kernel"]
 
 _GLYPHS = {"query": "▼", "key": "●", "target": "◆"}
-_SUPERSCRIPTS = str.maketrans("-.0123456789", "⁻·⁰¹²³⁴⁵⁶⁷⁸⁹")
+SUPERSCRIPTS = str.maketrans("-.0123456789", "⁻·⁰¹²³⁴⁵⁶⁷⁸⁹")
 _UNDEFINED = "undefined"
 _APART = 3
 _CONSTANT = 0.15  # slopes below are overhead and noise
@@ -143,7 +143,7 @@ def _decimals(size: float) -> int:
 def _power(value: float) -> str:
     mantissa, _, exponent = (f"{value:.1e}" if abs(value) < 1 else f"{value:.2e}").partition("e")
     mantissa = mantissa.rstrip("0").removesuffix(".").replace("-", "−")
-    return f"{mantissa}·10{str(int(exponent)).translate(_SUPERSCRIPTS)}"
+    return f"{mantissa}·10{str(int(exponent)).translate(SUPERSCRIPTS)}"
 
 
 def numbers(values: Sequence[float], decimals: int = 0, *, sign: bool = False) -> tuple[str, ...]:
@@ -181,7 +181,7 @@ def growth(slope: float) -> str:
     """Return how something grows with n, by its slope on log-log axes: `n²·⁸`, or "about constant" near 0."""
     if math.isnan(slope) or abs(slope) < _CONSTANT:
         return _UNDEFINED if math.isnan(slope) else "about constant"
-    return "n" + f"{slope:.1f}".translate(_SUPERSCRIPTS)
+    return "n" + f"{slope:.1f}".translate(SUPERSCRIPTS)
 
 
 def share(value: float) -> str:

@@ -3,6 +3,11 @@
 from __future__ import annotations
 
 import math
+from decimal import Decimal
+
+from kav.views.words import SUPERSCRIPTS
+
+LONGEST = 8  # letters of a number that is written out
 
 
 def nice_ticks(low: float, high: float, n: int = 5) -> list[float]:
@@ -17,9 +22,20 @@ def nice_ticks(low: float, high: float, n: int = 5) -> list[float]:
 
 
 def tick_text(value: float, step: float) -> str:
-    """Return a tick's number with as many decimals as its step needs, and a real minus sign."""
-    decimals = 0
-    while decimals < 6 and abs(step * 10**decimals - round(step * 10**decimals)) > 1e-9:
-        decimals += 1
-    text = f"{value:.{decimals}f}"
-    return text.replace("-", "−") if float(text) != 0 else text.replace("-", "")
+    """Return a tick's number with as many decimals as its step needs, and a real minus sign; a long one as a power."""
+    exponent = int(Decimal(f"{step:.6g}").normalize().as_tuple().exponent)  # of the step's last digit
+    plain = f"{value:.{max(0, -exponent)}f}"
+    if float(plain) == 0:
+        plain = plain.replace("-", "")
+    if len(plain) > LONGEST:
+        plain = min(plain, _power(value, exponent), key=len)
+    return plain.replace("-", "−")
+
+
+def _power(value: float, exponent: int) -> str:
+    """The number as a power of ten, down to the digit that the step changes."""
+    if abs(value) < 0.5 * 10.0**exponent:
+        return "0"
+    size = math.floor(math.log10(abs(value)) + 1e-9)
+    mantissa, _, power = f"{value:.{max(0, size - exponent)}e}".partition("e")
+    return f"{mantissa}·10{str(int(power)).translate(SUPERSCRIPTS)}"

@@ -17,7 +17,7 @@ from kav.effects.refine import Span
 from kav.model.edits import Edit, ScaleHead, ScaleMlp
 from kav.model.trace import Trace, run
 from kav.task import Task
-from kav.views.dose import Component, Curve, Result, Spec
+from kav.views.dose import Component, Curve, Result, Spec, at_least
 from kav.views.predictions import token_label, vocabulary_label
 from kav.views.scene import Focus, HeadScene, as_head, resolve
 from kav.views.words import Piece, Reading, numbers, share, token_pieces
@@ -177,10 +177,8 @@ def _logits(trace: Trace, position: int) -> Array:
 
 def y_range(curve: Curve) -> tuple[float, float]:
     """Return the range of the plot: the rerun's, opened towards the other two curves by at most 70 % of itself."""
-    low, high = float(curve.response.min()), float(curve.response.max())
+    low, high = at_least(float(curve.response.min()), float(curve.response.max()))
     whole = high - low
-    if whole < 1e-9:
-        return low - 0.5, high + 0.5
     others = np.concatenate([curve.direct, curve.tangent])
     bottom = max(float(others.min()), low - 0.7 * whole)
     top = min(float(others.max()), high + 0.7 * whole)

@@ -19,7 +19,7 @@ import numpy as np
 from kav.regression.extras import CANCELLED
 from kav.regression.fit import dosed_weights
 from kav.task import Task
-from kav.views.dose import Component, Curve, Result, Spec
+from kav.views.dose import Component, Curve, Result, Spec, at_least
 from kav.views.regression.at_query import AtQuery, at_query, sample_name
 from kav.views.regression.ranges import multiple, nice_step
 from kav.views.words import Piece, Reading, fixed, numbers
@@ -161,15 +161,17 @@ def _curve(apart: _Apart, of: str) -> Curve:
 
 
 def _y_range(curve: Curve) -> tuple[float, float]:
-    """Room for the direct line and for the refit at doses from 0 on; below 0 its denominator may vanish."""
+    """Room for the direct line and the refit; below 0, where its denominator may vanish, for as much again at most."""
     shown = np.concatenate([curve.response[curve.doses >= 0], curve.direct])
     shown = shown[np.isfinite(shown)]
     if not shown.size:
         return 0.0, 1.0
     low, high = float(shown.min()), float(shown.max())
-    if high - low <= 1e-9 * max(1.0, abs(low)):
-        margin = 0.1 * abs(low) if low else 0.5
-        low, high = low - margin, high + margin
+    below = curve.response[(curve.doses < 0) & np.isfinite(curve.response)]
+    if below.size:
+        reach = high - low
+        low, high = min(low, max(float(below.min()), low - reach)), max(high, min(float(below.max()), high + reach))
+    low, high = at_least(low, high)
     step = nice_step(high - low, 20)
     return multiple(math.floor(low / step) - 1, step), multiple(math.ceil(high / step) + 1, step)
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import kav
 from kav.effects.dose import dose_response
@@ -214,3 +216,15 @@ def test_curve_so_far_says_so_and_is_gone_on_with(any_scene, monkeypatch):
     assert known[-1][0].tolist() == [-1, 0, 1, 2, 3]
     np.testing.assert_array_equal(again.curve.doses, whole.curve.doses)
     assert dose.compute(spec, Task(), whole).curve is whole.curve
+
+
+@given(st.floats(-1e6, 1e6, allow_subnormal=False), st.floats(0, 1e3, allow_subnormal=False))
+def test_an_axis_is_never_shorter_than_its_numbers_deserve(low, length):
+    high = low + length
+    shown = dose.at_least(low, high)
+    assert shown[0] <= low <= high <= shown[1]
+    size = max(abs(low), abs(high))
+    assert shown[1] - shown[0] >= 0.00499 * size
+    assert shown[1] > shown[0]
+    if length > 0.006 * size > 1e-200:
+        assert shown == (low, high)

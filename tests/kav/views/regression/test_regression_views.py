@@ -491,3 +491,34 @@ def test_a_table_of_imported_samples_has_their_names_and_loses_no_column(axes):
     np.testing.assert_array_equal(table[y_name], imported.y)
     if axes == ("day of year", "wind"):
         assert (x_name, y_name) == axes
+
+
+@pytest.mark.parametrize(("share", "whole"), [(0.1, True), (0.3, True), (0.4, True), (0.48, False), (0.7, False)])
+def test_the_refit_is_seen_below_dose_0_until_its_denominator_vanishes(share, whole):
+    """Story: the axis held the refit from dose 0 on only, and the curve left the picture where a hand may drag it."""
+    K = share / (1 - share)  # of the sample at the query, relative to the other one
+    far = 0.5 * math.sqrt(-2 * math.log(K)) if K < 1 else 0.0
+    near = 0.0 if K < 1 else 0.5 * math.sqrt(2 * math.log(K))
+    samples = Samples([far, -near], [2.0, 1.0])
+    result = show(dose, RegressionScene(samples, "gaussian", 0.5, 0.0, 0), component=dose.Component(sample=0))
+    curve, (low, high) = result.curve, result.y_range
+    d = curve.doses
+    with np.errstate(divide="ignore", invalid="ignore"):
+        exact = (K * d * 2 + 1) / (K * d + 1)
+    held = np.isfinite(curve.response)
+    np.testing.assert_allclose(curve.response[held], exact[held], rtol=1e-6)
+    seen = (curve.response >= low) & (curve.response <= high)
+    assert np.all(seen[d >= 0])
+    assert bool(np.all(seen[held])) is whole
+    upper = np.concatenate([exact[d >= 0], curve.direct])
+    assert high - low <= 3.6 * np.ptp(upper), "what matters is not squeezed flat by a pole"
+
+
+def test_a_sample_without_weight_leaves_the_dose_curve_flat_on_an_axis_of_few_digits():
+    """Story: a change in the seventh digit filled the plot, under ticks that all read −0.706017."""
+    result = show(dose, scene(), component=dose.Component(sample=3))
+    low, high = result.y_range
+    response = result.curve.response
+    assert 0 < np.ptp(response) < 1e-4
+    assert np.all((response > low) & (response < high))
+    assert high - low >= 0.005 * abs(response).max()
