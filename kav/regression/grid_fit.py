@@ -1,41 +1,47 @@
 """A Gaussian fit of samples that are asked once: one pass over them and two Fourier transforms.
 
 What `kav.regression.prepared` does for any number of questions, without what only pays at the second. Samples are
-spread over the places of a fine grid: those of a cell become five point masses, at its own centre and those beside it,
-with the same moments of order 0 to 3. Mass and moment are the real and the imaginary part of one transform, of which a
-Gaussian leaves only the lowest frequencies: the transform back has no more places than are asked for.
+spread over a fine grid as point masses (`kav.regression.masses`). Mass and moment are the real and the imaginary part
+of one transform, of which a Gaussian leaves only the lowest frequencies: the transform back has the places that are
+asked for, whatever the cells.
 
-What five masses get wrong is ``(s^4 - s^2) / 24`` of the fourth derivative, s in units of a cell, which is a small part
-rho of a bandwidth: at most 0.024 rho^4 of K(0) per sample.
+A cell's masses are exact to third order, and miss up to ``rho^4 / 3072`` of the fourth derivative of K, with rho the
+cell's width in bandwidths: ``rho^4 |T^4 - 6 T^2 + 3| / 3072`` of the weight of a sample T bandwidths away. Cells of
+1/10 serve places that hold a quarter of the largest mass, where samples on either side are at most T = 2.04 away: 2e-7
+at worst, and up to 8e-7 from neighbours taken together, ``|T^2 - 1| / 8`` of their squared width. Places that hold
+less, T up to 4.9, take cells of 1/24, 5e-7, or are summed pair by pair. Where samples are spread over their cells, and
+not in one heap, all but some 1e-8 averages out.
 """
 
 from __future__ import annotations
 
 import math
-from math import comb
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from kav.errors import KavError
-from kav.regression.grid import FAINT, FINE_GRID, MARGIN, between_places, fast_length
+from kav.regression.grid import FAINT, MARGIN, between_places, fast_length
 from kav.regression.kernels import kernel_named
+from kav.regression.masses import REACH, cell_moments, spread
 from kav.regression.ordered import Ordered
 from kav.regression.window import Asked, direct_sums
 
-_MASSES = np.asarray([[0, 1, 0, -1], [0, -8, 6, 2], [12, 0, -12, 0], [0, 8, 6, -2], [0, -1, 0, 1]]) / 12
-"""From moments of order 0 to 3 to masses at -2, -1, 0, 1, 2 that have the same ones."""
-_FINEST = 1 / 16
-"""Largest width of a cell in bandwidths."""
+_COARSE, _FINE = 1 / 10, 1 / 24
+"""Largest width of a cell in bandwidths, where much mass is and where little is."""
+_MUCH = 1 / 4
+"""Share of the largest mass from which it is much."""
+_BETWEEN = 1 / 32
+"""Distance of places in bandwidths between which `between_places` is exact to nine digits."""
 _BAND = 0.45
 """Largest distance of two places in bandwidths at which a transform back holds a Gaussian to 1e-10."""
 _REACH = 8.0
-_BLOCK = 15_000
-"""Samples at a time: below 128 kB an array is reused from the heap, above it is mapped and cleared anew."""
-_PER_CELL = 4
-"""Samples per cell from which the cells' places are looked up instead of each sample's cell."""
 _MOST_CELLS = 1 << 20
 _MOST_ONCE = 1 << 16
+_FEW_PAIRS = 1 << 16
+_DIGITS = 1e4
+"""Size of the mean of y in its deviations up to which it is taken off the sums and not each response."""
 
 
 def fit_on_grid(x: Any, y: Any, h: float, n_grid: int = 401) -> tuple[np.ndarray, np.ndarray]:
@@ -53,8 +59,8 @@ def fit_on_grid(x: Any, y: Any, h: float, n_grid: int = 401) -> tuple[np.ndarray
     Returns
     -------
     places, f : numpy.ndarray, shape (n_grid,)
-        f is exact to 1e-6 of the largest ``|y - mean y|``; places that hold less than 1e-5 of the largest mass are
-        summed pair by pair. It is the fit at the exact place, of which `places` holds the nearest float.
+        f is exact to 1e-6 of the largest ``|y - mean y|``. It is the fit at the exact place, of which `places` holds
+        the nearest float.
 
     Raises
     ------
@@ -64,7 +70,7 @@ def fit_on_grid(x: Any, y: Any, h: float, n_grid: int = 401) -> tuple[np.ndarray
     References
     ----------
     Fan and Marron 1994, Fast implementations of nonparametric curve estimators, for binning and convolution;
-    Greengard and Strain 1991, eq. 8, for the series.
+    Lanczos 1938, Trigonometric interpolation of empirical and analytical functions, for economised powers.
     """
     if not (math.isfinite(h) and h > 0):
         raise KavError(f"bandwidth h must be > 0 and finite, got {h:g}")
@@ -76,35 +82,38 @@ def fit_on_grid(x: Any, y: Any, h: float, n_grid: int = 401) -> tuple[np.ndarray
         x, y = x[order], y[order]
     with np.errstate(over="ignore", invalid="ignore"):
         places, f = _fit_on_grid(x, y, h, n_grid)
-        size = 1.0 if np.all(np.isfinite(f)) else float(np.max(np.abs(y)))
-    if not (math.isfinite(places[-1]) and math.isfinite(size)):
+        if not np.all(np.isfinite(f)):  # sums of large responses are none, or the samples are not
+            size = float(np.max(np.abs(y)))
+            f = size * _fit_on_grid(x, y / size, h, n_grid)[1]
+    if not (math.isfinite(places[-1]) and np.all(np.isfinite(f))):
         raise KavError("x and y must hold finite numbers, got others")
-    return (places, f) if size == 1 else (places, size * _fit_on_grid(x, y / size, h, n_grid)[1])
+    return places, f
 
 
 def _fit_on_grid(x: np.ndarray, y: np.ndarray, h: float, n_grid: int) -> tuple[np.ndarray, np.ndarray]:
     """Not finite where sums of the responses are no floats, or x or y are not."""
-    low, mean = float(x[0]), float(np.mean(y))
+    low = float(x[0])
     spacing = (float(x[-1]) - low) / (n_grid - 1)
     if not math.isfinite(spacing):
         return np.full(n_grid, spacing), np.full(n_grid, np.nan)
     if spacing == 0:
-        return np.full(n_grid, low), np.full(n_grid, mean)
-    every = max(1, math.ceil(spacing / (h * _FINEST)))  # cells from one place to the next
-    places = low + spacing * np.arange(n_grid)
-    if every * n_grid > _MOST_CELLS:
-        mass, moment = np.zeros(n_grid), np.zeros(n_grid)
-    else:
-        step = next(step for step in range(every, 0, -1) if every % step == 0 and spacing / every * step <= _BAND * h)
-        last = every * (n_grid - 1)
-        sums = _convolved(x, y, h, low=low, mean=mean, width=spacing / every, n_cells=last + 1, step=step)
-        mass, moment = sums[:, : last // step + 1 : every // step]
-    faint = np.flatnonzero(~(mass > FAINT * mass.max(initial=0.0)))
-    f = moment / np.where(mass > 0, mass, 1.0)
-    if faint.size:
-        exact = direct_sums(_ordered(x, y, low, mean), places[faint] - low, Asked(kernel_named("gaussian"), h))
-        f[faint] = exact.mean()
-    return places, mean + f
+        return np.full(n_grid, low), np.full(n_grid, float(np.mean(y)))
+    y, common = _without_common(y)
+    away = spacing * np.arange(n_grid)
+    step = math.ceil(min(spacing / (_BAND * h), _MOST_CELLS))  # places of the transform from one to the next
+    length = step * n_grid + min(_REACH * h / spacing * step, _MOST_CELLS)
+
+    def at(finest: float) -> _Found:
+        if h > spacing * n_grid:
+            return _from_masses(x, y, h, low=low, width=h * finest, away=away)
+        if length * spacing > _MOST_CELLS * finest * h * step:
+            return None
+        n_places = fast_length(math.ceil(length))
+        n = fast_length(math.ceil(n_places * spacing / (step * finest * h)))
+        sums, mean = _convolved(x, y, h, low=low, width=n_places * spacing / (step * n), n=n, n_places=n_places)
+        return sums[:, : step * n_grid : step], float(sums[0].max()), mean
+
+    return low + away, common + _fit(x, y, h, low, away, at)
 
 
 def fit_once(x: np.ndarray, y: np.ndarray, x_query: np.ndarray, h: float) -> np.ndarray | None:
@@ -130,114 +139,119 @@ def _fit_once(x: np.ndarray, y: np.ndarray, x_query: np.ndarray, h: float) -> np
     if np.any(x[1:] < x[:-1]):
         order = np.argsort(x)
         x, y = x[order], y[order]
-    low, mean = float(x[0]), float(np.mean(y))
-    width = h * FINE_GRID
-    n_cells = (float(x[-1]) - low) / width + 1
-    if not n_cells < _MOST_ONCE or not math.isfinite(mean) or not np.all(np.isfinite(x_query - low)):
+    low = float(x[0])
+    away = x_query - low
+    if not (float(x[-1]) - low < _MOST_ONCE * _BETWEEN * h) or not np.all(np.isfinite(away)):
         return None
-    n_places = int(n_cells) + 1
-    sums = _convolved(x, y, h, low=low, mean=mean, width=width, n_cells=n_places, step=1)
-    values = np.concatenate([sums[:, -MARGIN:], sums[:, : n_places + MARGIN]], axis=1)
-    if not np.all(np.isfinite(values)):
-        return None
-    (mass, moment), covered = between_places(values, x_query - low + width / 2, width)
-    faint = np.flatnonzero(~covered | (mass < FAINT * values[0].max()))
-    f = moment / np.where(mass > 0, mass, 1.0)
-    if faint.size:
-        faint = faint[np.argsort(x_query[faint])]
-        asked = Asked(kernel_named("gaussian"), h)
-        f[faint] = direct_sums(_ordered(x, y, low, mean), x_query[faint] - low, asked).mean()
-    return np.asarray(mean + f)
+    y, common = _without_common(y)
+
+    def at(finest: float) -> _Found:
+        width = h * _BETWEEN
+        n_places = int((float(x[-1]) - low) / width) + 2
+        n_all = fast_length(n_places + math.ceil(_REACH / _BETWEEN))
+        n = fast_length(math.ceil(1.6 * n_all * _BETWEEN / finest))  # narrower: this fit is shown as it is
+        sums, mean = _convolved(x, y, h, low=low, width=n_all * width / n, n=n, n_places=n_all)
+        values = np.concatenate([sums[:, -MARGIN:], sums[:, : n_places + MARGIN]], axis=1)
+        return between_places(values, away + width / 2, width)[0], float(sums[0].max()), mean
+
+    f = _fit(x, y, h, low, away, at)
+    return common + f if np.all(np.isfinite(f)) else None
 
 
-def _ordered(x: np.ndarray, y: np.ndarray, low: float, mean: float) -> Ordered:
-    return Ordered(x - low, y - mean, None, low, mean, 1.0)
+_Found = tuple[np.ndarray, float, float] | None
+"""Mass and moment of ``y - mean`` where asked, (2, n_places), the largest mass anywhere and the mean; None: no grid."""
+
+
+def _fit(
+    x: np.ndarray, y: np.ndarray, h: float, low: float, away: np.ndarray, at: Callable[[float], _Found]
+) -> np.ndarray:
+    """The fit at places that far `away` from the first sample: on coarse cells, on fine ones, pair by pair."""
+    found = at(_COARSE)
+    if found is None:
+        mean = float(np.mean(y))
+        return _pair_by_pair(x, y, h, low, mean if math.isfinite(np.sum(x - low)) else math.nan, away)
+    (mass, moment), most, mean = found
+    if not math.isfinite(most):
+        return np.full(away.shape, np.nan)
+    f = mean + moment / np.where(mass > 0, mass, 1.0)
+    left = np.flatnonzero(~(mass >= _MUCH * most))
+    if left.size and not _few_pairs(x, h, low + away[left]) and (found := at(_FINE)) is not None:
+        (mass, moment), most, mean = found
+        f[left] = mean + moment[left] / np.where(mass[left] > 0, mass[left], 1.0)
+        left = np.flatnonzero(~(mass > FAINT * most))
+    if left.size:
+        f[left] = _pair_by_pair(x, y, h, low, mean, away[left])
+    return np.asarray(f)
+
+
+def _few_pairs(x: np.ndarray, h: float, places: np.ndarray) -> bool:
+    """Whether the pairs of some places and the samples near them cost less than all samples do once more."""
+    n_pairs = np.searchsorted(x, places + _REACH * h) - np.searchsorted(x, places - _REACH * h)
+    return int(n_pairs.sum()) < _FEW_PAIRS + 2 * x.size
+
+
+def _pair_by_pair(x: np.ndarray, y: np.ndarray, h: float, low: float, mean: float, away: np.ndarray) -> np.ndarray:
+    ordered, order = Ordered(x - low, y - mean, None, low, mean, 1.0), np.argsort(away)
+    f = np.empty(away.size)
+    f[order] = mean + direct_sums(ordered, away[order], Asked(kernel_named("gaussian"), h)).mean()
+    return f
+
+
+def _without_common(y: np.ndarray) -> tuple[np.ndarray, float]:
+    """The responses without what nearly all of their size is, and that; as they are where digits suffice."""
+    some = y[:: max(1, y.size // 64)]
+    least, most = float(some.min()), float(some.max())
+    if not max(-least, most) > _DIGITS * (most - least):
+        return y, 0.0
+    common = least + (most - least) / 2
+    return y - common, common
+
+
+def _centred_masses(
+    x: np.ndarray, y: np.ndarray, h: float, *, low: float, width: float
+) -> tuple[np.ndarray, float, float]:
+    """Masses of 1 and ``(y - mean) / size``, (2, n_cells + 2 REACH), the mean and the size.
+
+    The size is the power of two by which sums of responses exceed counts of samples: one transform rounds both parts by
+    the digits of the larger.
+    """
+    n_cells = int((float(x[-1]) - low) / width) + 2
+    M = cell_moments(x, y, low=low, width=width, n_cells=n_cells, h=h * (width > h * _FINE))
+    mean = float(M[1, 0].sum()) / x.size
+    M[1] -= mean * M[0]
+    largest = float(max(M[1].max(), -M[1].min()) / M[0].max())
+    size = 2.0 ** (math.frexp(largest)[1] - 1) if 0 < largest < math.inf else 1.0
+    M[1] /= size
+    return spread(M), mean, size
+
+
+def _from_masses(x: np.ndarray, y: np.ndarray, h: float, *, low: float, width: float, away: np.ndarray) -> _Found:
+    """Each mass at each place: where a bandwidth is most of the range there are few."""
+    masses, mean, size = _centred_masses(x, y, h, low=low, width=width)
+    u = away[:, None] / h - (width / h) * np.arange(-REACH, masses.shape[1] - REACH)
+    sums = np.exp(-0.5 * u * u) @ masses.T  # (n_places, 2)
+    return np.stack([sums[:, 0], size * sums[:, 1]]), float(sums[:, 0].max()), mean
 
 
 def _convolved(
-    x: np.ndarray, y: np.ndarray, h: float, *, low: float, mean: float, width: float, n_cells: int, step: int
-) -> np.ndarray:
-    """Mass and moment at the centre of every `step`-th cell, the first of them around `low`, (2, n_places).
+    x: np.ndarray, y: np.ndarray, h: float, *, low: float, width: float, n: int, n_places: int
+) -> tuple[np.ndarray, float]:
+    """Mass and moment of ``y - mean`` at places that divide the length of n cells, the first at `low`; the mean.
 
-    The places go on beyond the last cell and, from the end, before the first, `MARGIN` of them at least.
+    Places before the first are at the end, (2, n_places).
     """
-    rho = width / h
-    n_places = fast_length(math.ceil((n_cells + _REACH / rho) / step) + 2 * MARGIN)
-    n = n_places * step
+    masses, mean, size = _centred_masses(x, y, h, low=low, width=width)
     grid = np.zeros(n, dtype=np.complex128)
-    M = _moments(x, y, low, mean, width, n_cells)
-    size = _size(M)  # one transform rounds both parts by the digits of the larger
-    M[1] /= size
-    masses = _MASSES @ M  # (2, 5 neighbours, n_cells)
     for part, mass in zip((grid.real, grid.imag), masses, strict=True):
-        for neighbour in range(-2, 3):  # before the first cell is the end of the grid
-            at = mass[neighbour + 2]
-            inside = min(max(-neighbour, 0), n_cells)
-            part[inside + neighbour : n_cells + neighbour] += at[inside:]
-            for cell in range(inside):
-                part[cell + neighbour] += at[cell]
+        part[: mass.size - REACH] = mass[REACH:]
+        part[-REACH:] = mass[:REACH]  # before the first cell is the end of the grid
     F = np.fft.fft(grid)
-    half = n_places // 2
-    kernel = np.exp(-0.5 * (2 * math.pi / (n * rho) * np.arange(half + 1)) ** 2)
-    kernel *= math.sqrt(2 * math.pi) / (rho * step)
-    below = n_places - half - 1  # negative frequencies
-    found = np.fft.ifft(np.concatenate([F[: half + 1] * kernel, F[n - below :] * kernel[below:0:-1]]))
-    return np.stack([found.real, size * found.imag])
-
-
-def _size(M: np.ndarray) -> float:
-    """The power of two by which sums of responses exceed counts of samples."""
-    largest = float(max(M[1].max(), -M[1].min()) / M[0].max())
-    return 2.0 ** (math.frexp(largest)[1] - 1) if 0 < largest < math.inf else 1.0
-
-
-def _moments(x: np.ndarray, y: np.ndarray, low: float, mean: float, width: float, n_cells: int) -> np.ndarray:
-    """Sums of ``s^j`` and ``s^j (y - mean)``, j = 0 to 3, in each cell, (2, 4, n_cells), with s from its centre."""
-    M = np.zeros((2, 4, n_cells))
-    if x.size < _PER_CELL * n_cells:
-        _few(x, y, low, mean, width, M)
-        return M
-    starts = np.concatenate([[0], np.searchsorted(x, low + width * (np.arange(1, n_cells) - 0.5)), [x.size]])
-    filled = np.flatnonzero(np.diff(starts))
-    begins = starts[filled]
-    sums, centre = np.empty((2, 4, filled.size)), np.empty(filled.size)
-    sums[0, 0] = np.diff(starts)[filled]
-    first = 0
-    while first < filled.size:  # some cells at a time: their samples stay in the cache
-        begin = int(begins[first])
-        last = max(first + 1, int(np.searchsorted(begins, begin + _BLOCK)))
-        end, at = int(starts[filled[last - 1] + 1]), begins[first:last] - begin
-        t = x[begin:end] - (low + width * filled[first])  # few cells: little is lost when the centres are taken off
-        t *= 1 / width
-        np.subtract(filled[first:last], filled[first], out=centre[first:last])
-        weighted = y[begin:end] - mean
-        np.add.reduceat(weighted, at, out=sums[1, 0, first:last])
-        np.add.reduceat(t, at, out=sums[0, 1, first:last])
-        power = t
-        for j in (1, 2, 3):
-            weighted *= t
-            np.add.reduceat(weighted, at, out=sums[1, j, first:last])
-            if j > 1:
-                power = power * t
-                np.add.reduceat(power, at, out=sums[0, j, first:last])
-        first = last
-    for j in (3, 2, 1):  # from the centre of the block's first cell to each one's own
-        sums[:, j] += sum(comb(j, i) * (-centre) ** (j - i) * sums[:, i] for i in range(j))
-    M[:, :, filled] = sums
-    return M
-
-
-def _few(x: np.ndarray, y: np.ndarray, low: float, mean: float, width: float, M: np.ndarray) -> None:
-    """Fill in the moments where cells have few samples."""
-    s = (x - low) * (1 / width)
-    cell = np.rint(s).astype(np.intp)
-    s -= cell
-    at = np.flatnonzero(np.diff(cell, prepend=-1))
-    power, weighted = s, y - mean
-    M[0, 0, cell[at]] = np.diff(np.append(at, x.size))
-    M[1, 0, cell[at]] = np.add.reduceat(weighted, at)
-    for j in (1, 2, 3):
-        weighted *= s
-        M[1, j, cell[at]] = np.add.reduceat(weighted, at)
-        M[0, j, cell[at]] = np.add.reduceat(power, at)
-        power = power * s
+    band = 2 * math.pi * h / (n * width)
+    most = min((min(n, n_places) - 1) // 2, math.ceil(9 / band))  # a Gaussian leaves nothing of higher frequencies
+    kernel = np.exp(-0.5 * (band * np.arange(most + 1)) ** 2)
+    kernel *= math.sqrt(2 * math.pi) * h / width * n_places / n
+    low_pass = np.zeros(n_places, dtype=np.complex128)
+    np.multiply(F[: most + 1], kernel, out=low_pass[: most + 1])
+    np.multiply(F[n - most :], kernel[:0:-1], out=low_pass[n_places - most :])
+    found = np.fft.ifft(low_pass)
+    return np.stack([found.real, size * found.imag]), mean
