@@ -24,8 +24,9 @@ from .axes import Span
 from .fit_labels import pen
 from .handles import Handle
 from .labels import Box, Obstacles, candidates, place
-from .lettering import Run, height_of, paint_runs, width_of
+from .lettering import height_of, paint_runs
 from .plot import Plot
+from .runs import Run, width_of
 
 STEP = 1.02  # factor of an arrow key
 HEADROOM = 1.35  # of the error axis, for the title

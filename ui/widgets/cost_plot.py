@@ -16,8 +16,9 @@ from ..theme import current
 from .axes import Span
 from .fit_labels import pen
 from .labels import Box, Obstacles, along, place
-from .lettering import Run, height_of, paint_runs, width_of
+from .lettering import height_of, paint_runs
 from .plot import Plot
+from .runs import Run, width_of
 
 UNITS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns"))
 COLORS = {"ridge": "direct", "smoother": "ink", "moments": "query"}

@@ -15,8 +15,9 @@ from ..theme import current
 from .axes import span
 from .handles import Handle
 from .labels import Box, Obstacles, Remembered, along, belongs
-from .lettering import Run, height_of, paint_runs, reading_runs, width_of
+from .lettering import height_of, paint_runs
 from .plot import Plot
+from .runs import Run, title_runs, width_of
 
 DISC, EDITED_DISC = 6.6, 9.0
 STEP = 0.01  # of an arrow key
@@ -135,7 +136,7 @@ class DosePlot(Plot):
     def paint_over(self, painter: QPainter) -> None:
         if self.result is None:
             return
-        paint_runs(painter, reading_runs(self.result.y_title), 13, self.frame_px.top - 9, halo=False)
+        paint_runs(painter, title_runs(self.result.y_title), 13, self.frame_px.top - 9, halo=False)
         self.paint_x_title(painter, self.result.x_title)
         if self.result.measured:
             self._paint_dots(painter)

@@ -17,8 +17,8 @@ from kav.views.words import number
 
 from ..theme import current
 from .labels import Box
-from .lettering import Run, elided, width_of
 from .plot_items import Curve
+from .runs import Run, fitted, width_of
 
 if TYPE_CHECKING:
     from .fit_labels import Labels
@@ -60,8 +60,8 @@ def _words(plot: FitPicture) -> list[tuple[tuple[Run, ...], tuple[Run, ...]]]:
     for name, how, value, color in named:
         notes = [how] if how else []
         notes += [] if value is None else [f"far end {far_end(value)}"]
-        note = elided((Run(", ".join(notes), theme.muted, 10),), WIDEST)
-        found.append((elided((Run(name, color, 11, 500),), WIDEST), note))
+        note = fitted((Run(", ".join(notes), theme.muted, 10),), WIDEST)
+        found.append((fitted((Run(name, color, 11, 500),), WIDEST), note))
     return found
 
 

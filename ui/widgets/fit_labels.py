@@ -15,7 +15,8 @@ from ..theme import current
 from .dots import RING, moved_away, named
 from .fit_ends import End, paint_ends, put_ends, with_influence
 from .labels import Box, Obstacles, along, candidates, place
-from .lettering import Run, elided, height_of, label_runs, paint_runs, reading_runs, width_of
+from .lettering import height_of, paint_runs
+from .runs import Run, fitted, label_runs, title_runs, width_of
 
 if TYPE_CHECKING:
     from .fit_picture import FitPicture
@@ -206,7 +207,7 @@ def _put_baselines(labels: Labels, plot: FitPicture) -> None:
 def _put_axis_title(labels: Labels, plot: FitPicture) -> None:
     """The value axis' title at the top left, beside the drop line rather than across it."""
     frame = plot.frame_px
-    runs = reading_runs(plot.result.y_title)
+    runs = title_runs(plot.result.y_title)
     width, left = width_of(runs), frame.left + 8
     line = float(frame.query_px(plot.query_shown))
     if left - 6 < line < left + width + 6:
@@ -232,7 +233,7 @@ def _put_f(labels: Labels, plot: FitPicture) -> None:
     frame, result, theme = plot.frame_px, plot.result, current()
     if not np.isfinite(plot.f_shown):
         if result.notice:
-            runs = elided((Run(result.notice, theme.error, 12, 600),), frame.width - 16)
+            runs = fitted((Run(result.notice, theme.error, 12, 600),), frame.width - 16)
             line = float(frame.query_px(plot.query_shown))
             left = min(max(line + 10, frame.left + 6), frame.right - width_of(runs) - 6)
             labels.fix(runs, Box(left, frame.top + frame.height / 2 - 7, width_of(runs), 14))
@@ -295,4 +296,6 @@ def _put_dot(labels: Labels, plot: FitPicture, index: int) -> Box | None:
 def _dot_runs(plot: FitPicture, index: int) -> tuple[Run, ...]:
     result = plot.result
     heavy = bool(result.points.weight[index] >= 0.01)
-    return elided(label_runs(result.labels[index], strong=index == result.selected, ink=heavy), LONGEST)
+    chosen, theme = index == result.selected, current()
+    color = theme.ink if chosen or heavy else theme.text2
+    return fitted(label_runs(result.labels[index], weight=600 if chosen else 400, color=color), LONGEST)

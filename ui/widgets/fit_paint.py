@@ -15,7 +15,8 @@ from ..theme import current
 from .dots import CROWD, HEAVY, RING, apart, paint_before, paint_dots, paint_selected, paint_way
 from .fit_labels import LONGEST, paint_labels, pen, row_of
 from .labels import Box, Obstacles
-from .lettering import Run, elided, paint_runs, width_of
+from .lettering import paint_runs
+from .runs import Run, fitted, width_of
 
 if TYPE_CHECKING:
     from .fit_picture import FitPicture
@@ -138,7 +139,7 @@ def _axis_labels(plot: FitPicture, x: float) -> list[tuple[float, tuple[Run, ...
         if not frame.left <= column <= frame.right:
             continue
         word = Run(text, theme.ink, 12, 500) if figures else Run(text, theme.text2, 12)
-        labels.append((column, elided((Run(f"{figures} ", theme.muted, 11), word) if figures else (word,), LONGEST)))
+        labels.append((column, fitted((Run(f"{figures} ", theme.muted, 11), word) if figures else (word,), LONGEST)))
     return labels
 
 

@@ -15,7 +15,8 @@ from ..painting import guarded
 from ..theme import current, font
 from .button import Button
 from .control import describe
-from .drawing import baseline, draw_text, paint_runs, runs_of, text_width
+from .drawing import baseline, draw_text, text_width
+from .runs import fitted, paint_line, runs_of
 
 ROW = 25
 PADDING = 14
@@ -52,8 +53,8 @@ class _Rows(QWidget):
             if row.shape:
                 edge -= text_width(row.shape, shape_font) + (12 if row.value else 0)
                 draw_text(painter, round(edge), baseline(middle, shape_font), row.shape, shape_font, theme.muted)
-            formula = runs_of(row.formula, 13)
-            paint_runs(painter, formula, PADDING, baseline(middle, font(13)), limit=edge - 8)
+            formula = fitted(runs_of(row.formula, 13), edge - 8 - PADDING)
+            paint_line(painter, formula, PADDING, baseline(middle, font(13)))
 
 
 class FormulaCard(QWidget):

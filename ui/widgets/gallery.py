@@ -5,21 +5,22 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from PySide6.QtCore import QEvent, QPointF, QRectF, QSize, Qt, Signal
-from PySide6.QtGui import QColor, QKeyEvent, QMouseEvent, QPainter, QPainterPath, QPaintEvent, QPen
+from PySide6.QtCore import QPointF, QRectF, QSize, Qt, Signal
+from PySide6.QtGui import QColor, QKeyEvent, QPainter, QPainterPath, QPaintEvent, QPen
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from kav.views.attention import KernelShape
 
 from ..painting import guarded
 from ..theme import current
-from .painted import STEPS, Painted, elided, write
+from .painted import STEPS, elided, write
+from .places import Places
 
 LARGEST, STEP = 84, 92
 EDGE = 14
 
 
-class Gallery(Painted):
+class Gallery(Places):
     """Kernel shapes, down and then across.
 
     Signals
@@ -34,7 +35,6 @@ class Gallery(Painted):
         self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Expanding)
         self._shapes: tuple[KernelShape, ...] = ()
         self._kernel = ""
-        self._hovered = -1
         self._paths: dict[tuple[object, ...], tuple[QPainterPath, QPainterPath]] = {}
 
     @property
@@ -87,7 +87,7 @@ class Gallery(Painted):
     def paintEvent(self, event: QPaintEvent, painter: QPainter) -> None:
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         for index, shape in enumerate(self._shapes):
-            self._paint_shape(painter, self.shape_rect(index), shape, index == self._hovered)
+            self._paint_shape(painter, self.shape_rect(index), shape, index == self.hovered_place)
         self.paint_ring(painter, QRectF(self.rect()).adjusted(1, 1, -1, -1))
 
     def _paint_shape(self, painter: QPainter, rect: QRectF, shape: KernelShape, hovered: bool) -> None:
@@ -108,30 +108,19 @@ class Gallery(Painted):
         painter.setPen(frame)
         painter.drawRoundedRect(rect, 3, 3)
 
-    def _index_at(self, point: QPointF) -> int:
-        for index in range(len(self._shapes)):
-            if self.shape_rect(index).adjusted(-2, -16, 2, 2).contains(point):
-                return index
-        return -1
+    # --- pointer and keys ----------------------------------------------------------------------------------------
 
-    def mouseMoveEvent(self, event: QMouseEvent) -> None:
-        self._set_hovered(self._index_at(event.position()))
+    def n_places(self) -> int:
+        return len(self._shapes)
 
-    def leaveEvent(self, event: QEvent) -> None:
-        super().leaveEvent(event)
-        self._set_hovered(-1)
+    def hit_rect(self, index: int) -> QRectF:
+        return self.shape_rect(index).adjusted(-2, -16, 2, 2)
 
-    def _set_hovered(self, index: int) -> None:
-        if index != self._hovered:
-            self._hovered = index
-            self.setToolTip(f"use the {self._shapes[index].title} kernel" if index >= 0 else "")
-            self.update()
+    def tip_of(self, index: int) -> str:
+        return f"use the {self._shapes[index].title} kernel"
 
-    def mousePressEvent(self, event: QMouseEvent) -> None:
-        super().mousePressEvent(event)
-        index = self._index_at(event.position())
-        if index >= 0 and event.button() == Qt.MouseButton.LeftButton:
-            self.kernelRequested.emit(self._shapes[index].kernel)
+    def act_on(self, index: int) -> None:
+        self.kernelRequested.emit(self._shapes[index].kernel)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         if event.key() not in STEPS or not self._shapes:

@@ -17,7 +17,7 @@ from kav.views.words import Label, Piece
 
 from ..theme import font
 from .painted import text_width
-from .token_label import label_width
+from .runs import label_runs, width_of
 
 CROWDED = 13.5  # pitch below which names are small and columns become numbers
 NAMED = 9.0  # pitch below which only the selected and the hovered name are written
@@ -175,7 +175,7 @@ def _corner(data: MatrixData) -> float:
 
 
 def _widest(labels: Sequence[Label], px: int) -> float:
-    return min(LONGEST, max((label_width(label, px) for label in labels), default=0.0))
+    return min(LONGEST, max((width_of(label_runs(label, px=px)) for label in labels), default=0.0))
 
 
 def _left(data: MatrixData, px: int) -> float:
@@ -186,7 +186,7 @@ def _slanted_margins(data: MatrixData) -> _Margins:
     widest = _widest(data.column_labels, 11)
     ascent = QFontMetricsF(font(11)).ascent()
     top = max((widest + ascent) * SLANT + 15, 42)
-    last = label_width(data.column_labels[-1], 11) if data.column_labels else 0
+    last = width_of(label_runs(data.column_labels[-1], px=11)) if data.column_labels else 0
     return _Margins(_left(data, 11), top, max(EDGE, last * SLANT), 13)
 
 

@@ -13,9 +13,9 @@ from ..painting import saved
 from ..theme import current
 from .matrix_layout import EDGE, LONGEST, MARK, SLANT, Grid, MatrixData, unplaced
 from .painted import elided, text_width, write
+from .runs import Runs, fitted, label_runs, paint_line, width_of
 from .shading import draw_pixels
 from .ticks import nice_ticks, tick_text
-from .token_label import label_width, paint_label
 
 HATCH = 7  # period in px
 
@@ -98,14 +98,18 @@ def paint_names(painter: QPainter, data: MatrixData, grid: Grid, hovered: tuple[
         _paint_column_numbers(painter, data, grid, hovered)
 
 
+def _name(label: Label, px: int, chosen: bool) -> Runs:
+    return label_runs(label, px=px, weight=600 if chosen else 400, color=current().ink if chosen else "")
+
+
 def _paint_row_name(painter: QPainter, data: MatrixData, grid: Grid, row: int) -> None:
     chosen, right, y = row == data.row, grid.x - 7, grid.cell(row, 0).center().y()
     if data.row_labels:
         label = data.row_labels[row]
         room = min(LONGEST, right - MARK - 2) if grid.names == "few" else LONGEST
-        width = min(room, label_width(label, grid.px, chosen))
-        at = QPointF(right - width, y + 0.36 * grid.px)
-        paint_label(painter, at, label, px=grid.px, strong=chosen, room=room)
+        name = fitted(_name(label, grid.px, chosen), room)
+        width = width_of(name)
+        paint_line(painter, name, right - width, y + 0.36 * grid.px)
     else:
         number = str(row + data.first[0])
         width = text_width(number, grid.px, 600 if chosen else 400)
@@ -144,7 +148,7 @@ def _paint_slanted(painter: QPainter, data: MatrixData, grid: Grid, column: int,
     with saved(painter):
         painter.translate(start)
         painter.rotate(-45)
-        width = paint_label(painter, QPointF(0, 0), label, px=grid.px, strong=chosen, room=LONGEST)
+        width = paint_line(painter, fitted(_name(label, grid.px, chosen), LONGEST), 0.0, 0.0)
     if chosen and data.column_role:
         # Painted upright: a rotated diamond would be a square.
         along = (width + 9) * SLANT
@@ -184,12 +188,13 @@ def _paint_column_numbers(painter: QPainter, data: MatrixData, grid: Grid, hover
 
 def _paint_name_above(painter: QPainter, data: MatrixData, grid: Grid, column: int) -> None:
     chosen, label = column == data.column, Label(data.column_labels[column].shown)
-    width = label_width(label, 11, chosen)
+    name = _name(label, 11, chosen)
+    width = width_of(name)
     mark = MARK if chosen and data.column_role else 0
     middle = grid.cell(0, column).center().x()
     left = min(max(middle - (width + mark) / 2, grid.x), max(grid.x, painter.device().width() - width - mark - EDGE))
     y = grid.y - 23
-    paint_label(painter, QPointF(left + mark, y + 4), label, px=11, strong=chosen)
+    paint_line(painter, name, left + mark, y + 4)
     if mark:
         paint_mark(painter, data.column_role, left + 4, y, 4)
 

@@ -16,9 +16,10 @@ from ..painting import guarded
 from ..theme import current, font
 from .choices import Choices
 from .control import Control
-from .drawing import Run, baseline, box, focus_ring, label_runs, paint_runs, runs_width, shown, text_width
+from .drawing import baseline, box, draw_text, focus_ring, shown, text_width
 from .icon_button import paint_icon
 from .offered import add_button
+from .runs import Run, Runs, fitted, label_runs, paint_line, width_of
 
 HEIGHT, PADDING, GAP, CHEVRON, MARK_R = 28, 10, 7, 14, 4.5
 MOST = 240  # wide
@@ -32,7 +33,7 @@ class Pill(Control):
     `opening` comes before the list is shown: time to fill a long one. `activated` carries the key of the chosen row;
     `typed` a text that matches no row; `searched` follows the typing; `closed` says that the list is gone.
 
-    `least` is the width down to which a pill gives way where a row has little room; what then does not fit is elided,
+    `least` is the width down to which a pill gives way where a row has little room; what then does not fit is fitted,
     and told in full by the tooltip. 0 = as wide as it has to be. A `plain` value needs no caption, such as h = 0.45.
     """
 
@@ -109,16 +110,17 @@ class Pill(Control):
         """Offer to open the list, in a menu."""
         add_button(menu, self, f"{self.accessibleName()}…", partial(self.open, menu.parentWidget()))
 
-    def _runs(self) -> list[Run]:
+    def _runs(self) -> Runs:
+        ink = current().ink
         if isinstance(self._value, Label):
-            return label_runs(self._value, px=13, weight=600, small=12)
-        return [Run(shown(self._value), font(13, 600), QColor(current().ink))]
+            return label_runs(self._value, px=13, weight=600, color=ink)
+        return (Run(shown(self._value), ink, 13, 600),)
 
     def _has_caption(self) -> bool:
         return bool(self._caption) and not (self._compact and (self._role or self._plain))
 
     def sizeHint(self) -> QSize:
-        width = PADDING + runs_width(self._runs()) + TAIL
+        width = PADDING + width_of(self._runs()) + TAIL
         if self._has_caption():
             width += text_width(self._caption, font(12)) + GAP + 1
         if self._role:
@@ -151,13 +153,13 @@ class Pill(Control):
         middle, x = rect.center().y(), float(PADDING)
         base = baseline(middle, font(13, 600))
         if self._has_caption():
-            caption = [Run(self._caption, font(12), QColor(theme.text2 if on else theme.disabled))]
-            x = paint_runs(painter, caption, x, base) + GAP + (0 if self._role else 1)
+            ink = theme.text2 if on else theme.disabled
+            x = draw_text(painter, x, base, self._caption, font(12), ink) + GAP + (0 if self._role else 1)
         if self._role:
             width = mark_width(self._role, MARK_R)
             paint_mark(painter, self._role, x + width / 2, middle, MARK_R, QColor(edge if on else theme.disabled))
             x += width + GAP
-        paint_runs(painter, self._runs(), x, base, rect.right() - TAIL + 1)
+        paint_line(painter, fitted(self._runs(), rect.right() - TAIL + 1 - x), x, base)
         arrow = QRectF(rect.right() - CHEVRON - 6, middle - CHEVRON / 2, CHEVRON, CHEVRON)
         paint_icon(painter, "chevron", arrow, theme.text2 if on else theme.disabled)
         if self.ringed or (self.hovered and self._role and on):

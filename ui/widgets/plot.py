@@ -19,8 +19,9 @@ from ..painting import reported, saved
 from ..theme import current
 from .axes import Frame, Span, column_intervals, row_intervals, ticks
 from .grabbing import Grabbing
-from .lettering import Run, paint_runs, width_of
+from .lettering import paint_runs
 from .plot_items import Area, Cloud, Curve, Item, paint_items
+from .runs import Run, width_of
 
 _DEEPEST_ZOOM = 0.02
 _CARRIED_MS = 120  # while something is dragged labels are placed anew this often

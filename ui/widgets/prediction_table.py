@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QEvent, QPointF, QRectF, QSize, Qt, Signal
-from PySide6.QtGui import QBrush, QColor, QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QPen
+from PySide6.QtCore import QRectF, QSize, Qt, Signal
+from PySide6.QtGui import QBrush, QColor, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QWidget
 
 from kav.views.predictions import Prediction
@@ -13,13 +13,14 @@ from ..marks import paint_mark
 from ..painting import guarded
 from ..theme import current
 from .drawing import shown
-from .painted import STEPS, Painted, elided, text_width, write
+from .painted import elided, text_width, write
+from .places import Lines
 
 TEXT, MARK, RIGHT, BAR = 15.0, 16.0, 20.0, 12.0
 TOP, TALLEST, SHORTEST = 5.0, 26.0, 17.0
 
 
-class PredictionTable(Painted):
+class PredictionTable(Lines):
     """Predictions, most probable first; the target is always among those shown.
 
     Signals
@@ -33,16 +34,13 @@ class PredictionTable(Painted):
         super().__init__(parent, name=name, label="next tokens")
         self._predictions: tuple[Prediction, ...] = ()
         self._note = ""
-        self._hovered = -1
-        self._cursor = -1
 
     # --- data ----------------------------------------------------------------------------------------------------
 
     def set_predictions(self, predictions: tuple[Prediction, ...], note: str = "") -> None:
         """Show predictions and, below them, one line of text."""
         self._predictions, self._note = predictions, note
-        self._hovered = -1
-        self._cursor = min(self._cursor, len(predictions) - 1)
+        self.reset_places()
         words = (f"{p.label.shown} {share(p.probability)}" for p in self.rows())
         self.setAccessibleDescription(", ".join(words))
         self.update()
@@ -65,9 +63,6 @@ class PredictionTable(Painted):
         pitch = min(TALLEST, room / max(1, len(self.rows())))
         return QRectF(8, TOP + index * pitch, self.width() - 16, pitch)
 
-    def _row_at(self, point: QPointF) -> int:
-        return next((i for i in range(len(self.rows())) if self.row_rect(i).contains(point)), -1)
-
     def sizeHint(self) -> QSize:
         return QSize(430, 230)
 
@@ -86,12 +81,13 @@ class PredictionTable(Painted):
         left = TEXT + names + 12
         right = self.width() - RIGHT - text_width("<0.001", 12, 600) - 12
         for index, prediction in enumerate(rows):
-            self._paint_row(painter, prediction, self.row_rect(index), (left, right), hovered=index == self._hovered)
+            self._paint_row(
+                painter, prediction, self.row_rect(index), (left, right), hovered=index == self.hovered_place
+            )
         if self._note:
             place = QRectF(TEXT, self.height() - 22, self.width() - TEXT - RIGHT, 16)
             write(painter, place, elided(self._note, place.width(), 11), px=11, color="muted")
-        ring = self.row_rect(self._cursor) if self._cursor >= 0 else QRectF(self.rect()).adjusted(2, 2, -2, -2)
-        self.paint_ring(painter, ring)
+        self.paint_cursor(painter)
 
     def _paint_row(
         self, painter: QPainter, p: Prediction, place: QRectF, span: tuple[float, float], *, hovered: bool
@@ -123,36 +119,17 @@ class PredictionTable(Painted):
 
     # --- pointer and keys ----------------------------------------------------------------------------------------
 
-    def mouseMoveEvent(self, event: QMouseEvent) -> None:
-        self._set_hovered(self._row_at(event.position()))
+    def n_places(self) -> int:
+        return len(self.rows())
 
-    def leaveEvent(self, event: QEvent) -> None:
-        super().leaveEvent(event)
-        self._set_hovered(-1)
+    def hit_rect(self, index: int) -> QRectF:
+        return self.row_rect(index)
 
-    def _set_hovered(self, index: int) -> None:
-        if index != self._hovered:
-            self._hovered = index
-            self.setToolTip(tip(self.rows()[index]) if index >= 0 else "")
-            self.update()
+    def tip_of(self, index: int) -> str:
+        return tip(self.rows()[index])
 
-    def mousePressEvent(self, event: QMouseEvent) -> None:
-        super().mousePressEvent(event)
-        index = self._row_at(event.position())
-        if index >= 0 and event.button() == Qt.MouseButton.LeftButton:
-            self._cursor = index
-            self.targetRequested.emit(self.rows()[index].token)
-
-    def keyPressEvent(self, event: QKeyEvent) -> None:
-        rows = self.rows()
-        if event.key() in STEPS and rows:
-            self.ringed = True
-            self._cursor = min(max(self._cursor + STEPS[Qt.Key(event.key())][0], 0), len(rows) - 1)
-            self.update()
-        elif event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter) and 0 <= self._cursor < len(rows):
-            self.targetRequested.emit(rows[self._cursor].token)
-        else:
-            super().keyPressEvent(event)
+    def act_on(self, index: int) -> None:
+        self.targetRequested.emit(self.rows()[index].token)
 
 
 def tip(p: Prediction) -> str:

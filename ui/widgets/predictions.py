@@ -15,7 +15,8 @@ from ..marks import mark_width, paint_mark
 from ..painting import guarded
 from ..theme import current, font
 from .control import Control
-from .drawing import MARK_R, baseline, box, draw_text, focus_ring, shown, text_width
+from .drawing import baseline, box, draw_text, focus_ring, shown, text_width
+from .runs import MARK_R
 
 HEIGHT, GAP, INNER, WIDTH = 42, 11, 10, 324
 

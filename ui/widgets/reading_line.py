@@ -10,7 +10,8 @@ from kav.views.words import Piece, Reading, plain
 
 from ..painting import guarded
 from ..theme import font
-from .drawing import baseline, paint_runs, runs_of, runs_width
+from .drawing import baseline
+from .runs import fitted, paint_line, runs_of, width_of
 from .states import VEIL
 
 
@@ -50,16 +51,17 @@ class ReadingLine(QWidget):
         return plain(self._reading)
 
     def sizeHint(self) -> QSize:
-        return QSize(round(runs_width(runs_of(self._reading, self._px))) + 1, self.height())
+        return QSize(round(width_of(runs_of(self._reading, self._px))) + 1, self.height())
 
     @guarded
     def paintEvent(self, event: QPaintEvent, painter: QPainter) -> None:
         px = self._px
         painter.setOpacity(1 - VEIL if self._faded else 1.0)
         runs, smaller = runs_of(self._reading, px), runs_of(self._reading, px - 1)
-        if runs_width(runs) > self.width() >= runs_width(smaller):  # rather a little smaller than without its end
+        if width_of(runs) > self.width() >= width_of(smaller):  # rather a little smaller than without its end
             runs, px = smaller, px - 1
-        paint_runs(painter, runs, 0.0, baseline(self.height() / 2 + self._lower, font(px)), float(self.width()))
+        base = baseline(self.height() / 2 + self._lower, font(px))
+        paint_line(painter, fitted(runs, float(self.width())), 0.0, base)
 
 
 class PredictsLine(ReadingLine):

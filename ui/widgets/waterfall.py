@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 
-from PySide6.QtCore import QEvent, QPointF, QRectF, QSize, Qt, Signal
-from PySide6.QtGui import QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QResizeEvent
+from PySide6.QtCore import QRectF, QSize, Signal
+from PySide6.QtGui import QPainter, QPaintEvent, QResizeEvent
 from PySide6.QtWidgets import QWidget
 
 from kav.views.attribution import Part, Result, collapse
@@ -13,7 +13,7 @@ from kav.views.words import signed
 
 from ..painting import guarded
 from .control import fill
-from .painted import STEPS, Painted
+from .places import Lines
 from .waterfall_paint import Columns, columns, paint_links, paint_row, paint_rules
 
 EDGE, TOP, BOTTOM = 4, 5, 5
@@ -21,7 +21,7 @@ TALLEST, USUAL, SHORTEST = 26.0, 24.0, 16.0
 FEWEST = 9  # rows that are shown even where they get short
 
 
-class Waterfall(Painted):
+class Waterfall(Lines):
     """Rows of parts with bars on one axis, connected; the sum under a rule.
 
     Signals
@@ -36,8 +36,6 @@ class Waterfall(Painted):
         fill(self)
         self._result: Result | None = None
         self._rows: tuple[Part, ...] = ()
-        self._hovered = -1
-        self._cursor = -1
 
     # --- data ----------------------------------------------------------------------------------------------------
 
@@ -55,8 +53,7 @@ class Waterfall(Painted):
         result = self._result
         undefined = result is None or not math.isfinite(result.total)
         self._rows = () if undefined else tuple(collapse(result, self.n_rows_that_fit()))
-        self._hovered = -1
-        self._cursor = min(self._cursor, len(self._rows) - 1)
+        self.reset_places()
         self.setAccessibleDescription(", ".join(f"{part.name} {part.text}" for part in self._rows))
         self.update()
 
@@ -84,10 +81,6 @@ class Waterfall(Painted):
         """Return where the bar of a row is."""
         return self._columns().bar(self._rows[index], self.row_rect(index).center().y())
 
-    def row_at(self, point: QPointF) -> int:
-        """Return the row under a point, -1 for none."""
-        return next((i for i in range(len(self._rows)) if self.row_rect(i).contains(point)), -1)
-
     def sizeHint(self) -> QSize:
         return QSize(430, 230)
 
@@ -111,44 +104,22 @@ class Waterfall(Painted):
         paint_rules(painter, layout, self._rows, places)
         paint_links(painter, layout, self._rows, places)
         for index, (part, place) in enumerate(zip(self._rows, places, strict=True)):
-            paint_row(painter, layout, part, place, hovered=index == self._hovered)
-        if 0 <= self._cursor < len(places):
-            self.paint_ring(painter, places[self._cursor].adjusted(1, 0, -1, 0))
-        else:
-            self.paint_ring(painter, QRectF(self.rect()).adjusted(2, 2, -2, -2))
+            paint_row(painter, layout, part, place, hovered=index == self.hovered_place)
+        self.paint_cursor(painter)
 
     # --- pointer and keys ----------------------------------------------------------------------------------------
 
-    def mouseMoveEvent(self, event: QMouseEvent) -> None:
-        self._set_hovered(self.row_at(event.position()))
+    def n_places(self) -> int:
+        return len(self._rows)
 
-    def leaveEvent(self, event: QEvent) -> None:
-        super().leaveEvent(event)
-        self._set_hovered(-1)
+    def hit_rect(self, index: int) -> QRectF:
+        return self.row_rect(index)
 
-    def _set_hovered(self, index: int) -> None:
-        if index != self._hovered:
-            self._hovered = index
-            self.setToolTip(tip(self._rows[index], self._result) if index >= 0 and self._result else "")
-            self.update()
+    def tip_of(self, index: int) -> str:
+        return tip(self._rows[index], self._result) if self._result else ""
 
-    def mousePressEvent(self, event: QMouseEvent) -> None:
-        super().mousePressEvent(event)
-        index = self.row_at(event.position())
-        if index >= 0 and event.button() == Qt.MouseButton.LeftButton:
-            self._cursor = index
-            self.partActivated.emit(self._rows[index])
-
-    def keyPressEvent(self, event: QKeyEvent) -> None:
-        if event.key() in STEPS and self._rows:
-            self.ringed = True
-            down = STEPS[Qt.Key(event.key())][0]
-            self._cursor = min(max(self._cursor + down, 0), len(self._rows) - 1)
-            self.update()
-        elif event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter) and 0 <= self._cursor < len(self._rows):
-            self.partActivated.emit(self._rows[self._cursor])
-        else:
-            super().keyPressEvent(event)
+    def act_on(self, index: int) -> None:
+        self.partActivated.emit(self._rows[index])
 
 
 def tip(part: Part, result: Result) -> str:

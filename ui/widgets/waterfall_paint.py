@@ -10,9 +10,10 @@ from PySide6.QtGui import QBrush, QColor, QPainter, QPen
 from kav.views.attribution import Part
 
 from ..marks import paint_mark
-from ..theme import Theme, current
-from .painted import elided, text_width, write
-from .token_label import label_width, paint_label
+from ..theme import Theme, current, font
+from .drawing import baseline
+from .painted import text_width, write
+from .runs import Run, Runs, fitted, label_runs, paint_line, width_of
 
 TEXT, MARK, INDENT = 15.0, 16.0, 14.0  # where names start, room of a mark, indent of the sources
 RIGHT = 20.0  # from the numbers to the edge
@@ -62,15 +63,16 @@ def columns(rows: tuple[Part, ...], width: float) -> Columns:
     return Columns(names, left, max(left + 20.0, width - RIGHT - numbers - 19), low, high, width)
 
 
-def _runs(part: Part) -> tuple[tuple[str, str, int], ...]:
-    """Return the name of a part as runs of (text, colour, weight); the token of a source comes after them."""
-    strong = 600 if _strong(part) else 400
+def _name(part: Part) -> Runs:
+    """The name of a part."""
+    theme, strong = current(), 600 if _strong(part) else 400
     if part.kind == "source" and part.label is not None:
-        return (("from ", "text2", 400),)
+        return (Run("from "), *label_runs(part.label, color=theme.ink))
     if part.kind == "sample" and " " in part.name:
         word, _, figures = part.name.rpartition(" ")
-        return ((f"{word} ", "ink" if part.selected else "text2", strong), (figures, "ink", strong))
-    return ((part.name, "text2" if part.kind in (*SUB, "rest") else "ink", strong),)
+        color = theme.ink if part.selected else ""
+        return (Run(f"{word} ", color, weight=strong), Run(figures, theme.ink, weight=strong))
+    return (Run(part.name, "" if part.kind in (*SUB, "rest") else theme.ink, weight=strong),)
 
 
 def _name_start(part: Part) -> float:
@@ -79,8 +81,7 @@ def _name_start(part: Part) -> float:
 
 
 def _name_end(part: Part) -> float:
-    end = _name_start(part) + sum(text_width(text, 12, weight) for text, _, weight in _runs(part))
-    return end + (label_width(part.label, 12) if part.kind == "source" and part.label is not None else 0.0)
+    return _name_start(part) + width_of(_name(part))
 
 
 def _mark(part: Part) -> str:
@@ -170,10 +171,4 @@ def _paint_name(painter: QPainter, layout: Columns, part: Part, middle: float) -
     mark, x = _mark(part), _name_start(part)
     if mark:
         paint_mark(painter, mark, x - 10, middle, 4.2)
-    for text, color, weight in _runs(part):
-        fitted = elided(text, layout.names - x + 1, 12, weight)
-        write(painter, QRectF(x, middle - 8, 200, 16), fitted, weight=weight, color=color)
-        x += text_width(fitted, 12, weight)
-    if part.kind == "source" and part.label is not None:
-        color = current().ink
-        paint_label(painter, QPointF(x, middle + 4.3), part.label, px=12, room=layout.names - x + 1, color=color)
+    paint_line(painter, fitted(_name(part), layout.names - x + 1), x, baseline(middle, font(12)))

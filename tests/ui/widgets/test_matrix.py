@@ -137,8 +137,8 @@ def test_names_without_a_position_get_no_number(qtbot, monkeypatch, size):
     """A table of the vocabulary counted its rows: `13 to` there was read as the prompt's `13`, which was another."""
     texts, labels = [], []
     monkeypatch.setattr(matrix_paint, "write", lambda _, rect, text, **style: texts.append(text))
-    paint = matrix_paint.paint_label
-    monkeypatch.setattr(matrix_paint, "paint_label", lambda *at, **style: labels.append(at[2]) or paint(*at, **style))
+    paint = matrix_paint.paint_line
+    monkeypatch.setattr(matrix_paint, "paint_line", lambda *of: labels.append(of[1]) or paint(*of))
     view = MatrixView()
     qtbot.addWidget(view)
     view.resize(*size)
@@ -147,8 +147,8 @@ def test_names_without_a_position_get_no_number(qtbot, monkeypatch, size):
     view.grab()
     assert view.grid().names in ("rows", "few")
     assert [text for text in texts if text.isdigit()] == []
-    assert {str(label) for label in labels} >= {"word5", "word9"}
-    assert all(label.position is None for label in labels)
+    assert {runs[-1].text for runs in labels} >= {"word5", "word9"}
+    assert all(len(runs) == 1 for runs in labels), "no figures before the word"
     assert len(labels) > 8  # every row, or as many as there is room for
 
 

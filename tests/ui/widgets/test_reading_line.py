@@ -3,8 +3,9 @@ from PySide6.QtGui import QColor
 
 from kav.views.words import Piece, plain
 from ui import theme
-from ui.widgets.drawing import runs_of, runs_width, shown
+from ui.widgets.drawing import shown
 from ui.widgets.reading_line import PredictsLine, ReadingLine
+from ui.widgets.runs import runs_of, width_of
 
 READING = (
     Piece("Head 1.1 at "),
@@ -56,12 +57,12 @@ def test_line_too_long_ends_in_dots_inside_its_place(qtbot, width):
 
 
 def test_line_that_fits_is_painted_whole(qtbot):
-    width = runs_width(runs_of(READING))
+    width = width_of(runs_of(READING))
     assert last_ink(show(qtbot, 600)) == pytest.approx(width, abs=2)
 
 
 def test_line_that_is_a_little_too_long_is_set_smaller_and_keeps_its_end(qtbot):
-    small, usual = runs_width(runs_of(READING, 11)), runs_width(runs_of(READING))
+    small, usual = width_of(runs_of(READING, 11)), width_of(runs_of(READING))
     assert small < usual - 6
     end = last_ink(show(qtbot, round(usual) - 3))
     assert end == pytest.approx(small, abs=2)
