@@ -108,11 +108,13 @@ def settings(tmp_path):
 def make_window(bundled, qtbot, settings):
     windows = []  # qtbot holds weak references only, and a collection in the middle of a paint would end the window
 
-    def make(size=(1440, 900), engine=None):
+    def make(size=(1440, 900), engine=None, *, scene="head"):
         engine = engine or Engine.inline()
         session = Session(engine)
         engine.setParent(session)
-        session.set_model(bundled)
+        session.set_scene(scene)
+        if scene == "head":
+            session.set_model(bundled)
         window = Window(session, engine, settings=settings)
         session.setParent(window)
         windows.append(window)
@@ -127,3 +129,9 @@ def make_window(bundled, qtbot, settings):
     yield make
     for window in windows:
         window.close()
+
+
+@pytest.fixture
+def regression_window(make_window):
+    """A window without a model, in the regression scene."""
+    return make_window(scene="regression")

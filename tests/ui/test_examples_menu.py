@@ -1,30 +1,16 @@
 """The examples: one click puts the point on screen, from whatever is open."""
 
 import pytest
-from PySide6.QtCore import QSettings
 
-import kav
 from kav.examples import EXAMPLES
 from kav.model.edits import ScaleHead
-from ui.engine import Engine
-from ui.session import Session
-from ui.window import Window
 
 pytestmark = pytest.mark.window
 
 
 @pytest.fixture
-def window(qtbot, tmp_path):
-    engine = Engine.inline()
-    session = Session(engine)
-    engine.setParent(session)
-    session.set_model(kav.open_model("bundled"))
-    window = Window(session, engine, settings=QSettings(str(tmp_path / "kav.ini"), QSettings.Format.IniFormat))
-    session.setParent(window)
-    qtbot.addWidget(window)
-    window.show()
-    yield window
-    window.close()
+def window(make_window):
+    return make_window()
 
 
 @pytest.mark.parametrize("number", range(len(EXAMPLES)), ids=[example.title for example in EXAMPLES])

@@ -13,8 +13,6 @@ from kav.regression.tables import read_text
 from tests.ui.dragging import enter_event
 from ui.engine import Engine
 from ui.importing import is_table, only_way
-from ui.session import Session
-from ui.window import Window
 
 pytestmark = pytest.mark.window
 
@@ -22,20 +20,8 @@ MESSY = "datum;grp;zeit;wert\n1.1.;a;0,5;1,25\n2.1.;b;1,5;2,75\n3.1.;a;2,5;\n4.1
 
 
 @pytest.fixture
-def window(qtbot):
-    engine = Engine.inline()
-    session = Session(engine)
-    engine.setParent(session)
-    session.set_scene("regression")
-    window = Window(session, engine)
-    session.setParent(window)
-    qtbot.addWidget(window)
-    window.resize(1440, 900)
-    window.show()
-    window.activateWindow()
-    qtbot.waitUntil(window.isActiveWindow)
-    yield window
-    window.close()
+def window(regression_window):
+    return regression_window
 
 
 def file(tmp_path, content, name="data.csv"):
@@ -231,16 +217,10 @@ def test_a_dropped_table_is_looked_at_in_either_scene(window, tmp_path):
     assert pairs(window) == [(1, 2), (3, 4)]
 
 
-def test_a_table_that_is_being_read_can_be_given_up(qtbot, tmp_path):
+def test_a_table_that_is_being_read_can_be_given_up(make_window, qtbot, tmp_path):
     engine = Engine()
-    session = Session(engine)
-    engine.setParent(session)
-    window = Window(session, engine)
-    session.setParent(window)
-    qtbot.addWidget(window)
-    session.set_scene("regression")
-    window.show()
-    before = session.document
+    window = make_window(engine=engine, scene="regression")
+    session, before = window.session, window.session.document
     path = file(tmp_path, "x,y\n" + "\n".join(f"{i},{i % 13}" for i in range(200_000)))
     window.importing.open(path)
     assert window.importing.dialog.isVisible()
@@ -253,4 +233,3 @@ def test_a_table_that_is_being_read_can_be_given_up(qtbot, tmp_path):
     qtbot.waitUntil(lambda: window.importing.dialog.accept_button.isEnabled(), timeout=20_000)
     press(window.importing.dialog.accept_button)
     assert session.document.samples.n == 200_000
-    window.close()

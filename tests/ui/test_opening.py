@@ -19,49 +19,14 @@ from ui import opening as opening_module
 from ui.engine import Engine
 from ui.recent import MOST, Recent
 from ui.runs import example_ids
-from ui.session import Session
-from ui.window import Window
 
 pytestmark = pytest.mark.window
 TINY = Path(__file__).parents[1] / "data" / "tiny"
 
 
-@pytest.fixture(scope="module")
-def bundled():
-    return kav.open_model("bundled")
-
-
-@pytest.fixture
-def settings(tmp_path):
-    return QSettings(str(tmp_path / "kav.ini"), QSettings.Format.IniFormat)
-
-
 @pytest.fixture(autouse=True)
 def no_cache(monkeypatch, tmp_path):
     monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path / "hub"))
-
-
-@pytest.fixture
-def make_window(bundled, qtbot, settings):
-    windows = []
-
-    def make(engine=None):
-        engine = engine or Engine.inline()
-        session = Session(engine)
-        engine.setParent(session)
-        session.set_model(bundled)
-        window = Window(session, engine, settings=settings)
-        session.setParent(window)
-        windows.append(window)
-        qtbot.addWidget(window)
-        window.resize(1440, 900)
-        window.show()
-        qtbot.waitUntil(window.settled)
-        return window
-
-    yield make
-    for window in windows:
-        window.close()
 
 
 @pytest.fixture
@@ -175,7 +140,7 @@ def test_the_file_menu_asks_for_a_folder_or_a_file(make_window, folder, monkeypa
 
 
 def test_progress_is_shown_and_the_open_model_stays_usable(make_window, folder, qtbot, monkeypatch):
-    window = make_window(Engine())
+    window = make_window(engine=Engine())
     gate = Gate(monkeypatch)
     view = window.opening_view
     window.opening.open(str(folder))
@@ -194,7 +159,7 @@ def test_progress_is_shown_and_the_open_model_stays_usable(make_window, folder, 
 
 @pytest.mark.parametrize("how", ["button", "Esc"])
 def test_cancel_is_felt_at_once_and_nothing_is_replaced(make_window, folder, qtbot, monkeypatch, how):
-    window = make_window(Engine())
+    window = make_window(engine=Engine())
     Gate(monkeypatch)
     window.opening.open(str(folder))
     qtbot.waitUntil(window.opening_view.pill.isVisible)
@@ -210,7 +175,7 @@ def test_cancel_is_felt_at_once_and_nothing_is_replaced(make_window, folder, qtb
 
 def test_the_last_of_two_requests_wins(make_window, folder, qtbot, tmp_path, monkeypatch):
     shutil.copytree(folder, tmp_path / "other")
-    window = make_window(Engine())
+    window = make_window(engine=Engine())
     gate = Gate(monkeypatch)
     window.opening.open(str(folder))
     window.opening.open(str(tmp_path / "other"))
@@ -513,7 +478,7 @@ def test_the_whole_vocabulary_is_found_by_typing(make_window, qtbot):
 
 
 def test_closing_the_window_while_a_model_opens_is_quiet(make_window, folder, monkeypatch, qtbot):
-    window = make_window(Engine())
+    window = make_window(engine=Engine())
     Gate(monkeypatch)
     window.opening.open(str(folder))
     qtbot.waitUntil(window.opening_view.pill.isVisible)

@@ -2,25 +2,10 @@
 
 import pytest
 
-from ui.engine import Engine
-from ui.session import Session
-from ui.window import Window
-
 
 @pytest.fixture
-def window(qtbot):
-    engine = Engine.inline()
-    session = Session(engine)
-    engine.setParent(session)
-    session.set_scene("regression")
-    window = Window(session, engine)
-    session.setParent(window)
-    qtbot.addWidget(window)
-    window.resize(1440, 900)
-    window.show()
-    qtbot.waitExposed(window)
-    yield window
-    window.close()
+def window(regression_window):
+    return regression_window
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ import pytest
 
 from kav.views import dose, fit
 from kav.views.words import Label, Piece
+from ui.widgets.matrix import MatrixView
 
 N = 12
 
@@ -144,3 +145,18 @@ def edited_result():
 def dose_result():
     """Maker of a dose response."""
     return dose_curve
+
+
+@pytest.fixture
+def make_matrix(qtbot):
+    """Maker of a matrix on the screen, as large as the panel gives it."""
+
+    def make(data):
+        widget = MatrixView()
+        qtbot.addWidget(widget)
+        widget.resize(415, 340)
+        widget.set_data(data)
+        widget.show()
+        return widget
+
+    return make

@@ -29,13 +29,8 @@ def data(n: int = 14, **changes) -> MatrixData:
 
 
 @pytest.fixture
-def view(qtbot):
-    widget = MatrixView()
-    qtbot.addWidget(widget)
-    widget.resize(415, 340)
-    widget.set_data(data())
-    widget.show()
-    return widget
+def view(make_matrix):
+    return make_matrix(data())
 
 
 def at(view: MatrixView, row: int, column: int) -> QPoint:

@@ -24,13 +24,8 @@ def data(n: int = N, **changes) -> MatrixData:
 
 
 @pytest.fixture
-def view(qtbot):
-    widget = MatrixView()
-    qtbot.addWidget(widget)
-    widget.resize(415, 340)
-    widget.set_data(data())
-    widget.show()
-    return widget
+def view(make_matrix):
+    return make_matrix(data())
 
 
 def turn(view: MatrixView, at: QPointF, steps: int) -> None:
