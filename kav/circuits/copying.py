@@ -8,7 +8,7 @@ import numpy as np
 
 from kav.arrays import Array, namespace
 from kav.circuits.factored import positive_share, small_eigenvalues
-from kav.circuits.qk_ov import check_direct, check_head, folded, normalised_embedding, ov_factors, written
+from kav.circuits.qk_ov import check_direct, folded, normalised_embedding, ov_factors, written
 from kav.model.config import Block, Config
 from kav.model.model import Model
 
@@ -37,7 +37,7 @@ def copying_score(model: Model, layer: int, head: int) -> float:
     ----------
     Elhage et al. 2021, "Copying / eigenvalue analysis".
     """
-    check_head(model.config, layer, head)
+    model.config.check_head(layer, head)
     return float(positive_share(copying_eigenvalues(model, layer, head)))
 
 

@@ -43,14 +43,6 @@ from kav.model.layers import (
 from kav.model.model import Model
 
 
-def check_head(config: Config, layer: int, head: int) -> None:
-    """Raise a KavError unless the model has this head."""
-    if not 0 <= layer < config.n_layers:
-        raise KavError(f"layer must be in 0..{config.n_layers - 1}, got {layer}")
-    if not 0 <= head < config.n_heads:
-        raise KavError(f"head must be in 0..{config.n_heads - 1}, got {head}")
-
-
 def folded(weight: Array, norm: Norm | None, fold_norm: bool = True) -> Array:
     """Return ``diag(gain) @ weight`` (or `weight` as it is), shape (d_model, ...)."""
     return norm.gain[:, None] * weight if fold_norm and norm is not None else weight
@@ -71,7 +63,7 @@ def turned(config: Config, rows: Array, offset: int) -> Array:
 def qk_factors(model: Model, layer: int, head: int, offset: int = 0, *, fold_norm: bool = True) -> Factored:
     """Return `qk` on the model's device."""
     config = model.config
-    check_head(config, layer, head)
+    config.check_head(layer, head)
     block, shared = model.weights.blocks[layer], config.kv_head(head)
     query = folded(block.W_Q[head, ...], block.norm1, fold_norm) * _head_gain(config, block.norm_Q, head)
     key = folded(block.W_K[shared, ...], block.norm1, fold_norm) * _head_gain(config, block.norm_K, shared)
@@ -88,7 +80,7 @@ def _head_gain(config: Config, norm: Norm | None, head: int) -> Array | float:
 
 def ov_factors(model: Model, layer: int, head: int, *, fold_norm: bool = True) -> Factored:
     """Return `ov` on the model's device."""
-    check_head(model.config, layer, head)
+    model.config.check_head(layer, head)
     block = model.weights.blocks[layer]
     left = folded(block.W_V[model.config.kv_head(head), ...], block.norm1, fold_norm)
     return Factored(left, written(model.config, block, block.W_O[head, ...], fold_norm))
@@ -256,7 +248,7 @@ def qk_table(
     KavError
         If the model has no such head or an id is outside its vocabulary.
     """
-    check_head(model.config, layer, head)
+    model.config.check_head(layer, head)
     config, block = model.config, model.weights.blocks[layer]
     x = normalised_embedding(model, ids)
     if block.norm1 is not None:

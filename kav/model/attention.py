@@ -20,7 +20,8 @@ from kav import smoother
 from kav.arrays import Array, indices, like, namespace
 from kav.model.config import Block, Config
 from kav.model.edits import Edit, MaskKeys, MoveQuery, ScaleEdge, SetScore, SetTemperature
-from kav.model.layers import Rotary, cap, normalise_heads, rotate, sees, visible
+from kav.model.layers import Rotary, cap, normalise_heads, rotate
+from kav.model.mask import sees, visible
 from kav.model.products import by_group, by_head
 from kav.threads import blocks, each, worth
 

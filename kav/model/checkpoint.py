@@ -13,6 +13,7 @@ from pathlib import Path
 from kav.arrays import device_failure, probe, release_device_memory, to_device
 from kav.errors import ModelError
 from kav.model.config import Config
+from kav.model.expected import Tensors
 from kav.model.family import Family
 from kav.model.family_config import Raw, config_of, family_of
 from kav.model.files import contained, read_file, read_json
@@ -26,7 +27,7 @@ from kav.model.model import Model
 from kav.model.tensors import Folder
 from kav.model.tokenizer import Tokenizer
 from kav.model.tokenizer_trial import Trial
-from kav.model.weights import Reader, Tensors
+from kav.model.weights import Reader
 from kav.paths import resource
 from kav.task import Task
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from kav.arrays import Array
+from kav.errors import KavError
 
 
 @dataclass(frozen=True)
@@ -48,6 +49,12 @@ class Config:
     tied: bool = False  # W_U is the transpose of W_E
     scales: tuple[float, ...] = ()  # per layer: what q.k is multiplied by; () = 1/sqrt(d_head) in all layers
     extra: tuple[tuple[str, str], ...] = field(default=())  # what the panels may show but nothing computes with
+
+    def check_head(self, layer: int, head: int) -> None:
+        """Raise KavError if the model has no such head."""
+        if not (0 <= layer < self.n_layers and 0 <= head < self.n_heads):
+            last = f"{self.n_layers - 1}.{self.n_heads - 1}"
+            raise KavError(f"head must be in 0.0..{last}, got {layer}.{head}", "heads are written layer.head")
 
     def score_scale(self, layer: int) -> float:
         """Return what q.k is multiplied by in `layer`: ``1 / sqrt(d_head)`` if the model does not set it."""

@@ -11,123 +11,34 @@ from dataclasses import replace
 from types import MappingProxyType
 
 from kav.model.family import Family, Names
+from kav.model.llama_families import (
+    GEMMA,
+    GEMMA2,
+    KEYS,
+    LLAMA,
+    MISTRAL,
+    OF_LAYER,
+    OLMO2,
+    PHI3,
+    QWEN2,
+    QWEN3,
+)
 
-_KEYS = MappingProxyType(
-    {
-        "n_layers": "num_hidden_layers",
-        "n_heads": "num_attention_heads",
-        "n_kv_heads": "num_key_value_heads",
-        "d_model": "hidden_size",
-        "d_head": "head_dim",
-        "d_mlp": "intermediate_size",
-        "d_vocab": "vocab_size",
-        "n_ctx": "max_position_embeddings",
-    }
-)
-_OF_LAYER = "model.layers.{}."
-_LLAMA = Family(
-    names=Names(
-        embed="model.embed_tokens",
-        norm_final="model.norm",
-        unembed="lm_head",
-        norm1=_OF_LAYER + "input_layernorm",
-        norm2=_OF_LAYER + "post_attention_layernorm",
-        attn_in=tuple(_OF_LAYER + f"self_attn.{letter}_proj" for letter in "qkv"),
-        attn_out=_OF_LAYER + "self_attn.o_proj",
-        mlp_in=_OF_LAYER + "mlp.up_proj",
-        mlp_out=_OF_LAYER + "mlp.down_proj",
-        mlp_gate=_OF_LAYER + "mlp.gate_proj",
-        prefix="model.",
-        ignored=("rotary_emb.inv_freq",),
-    ),
-    keys=_KEYS,
-    norm="rms",
-    position="rotary",
-    norm_eps="rms_norm_eps",
-    activation=("hidden_act",),
-    qkv_bias="attention_bias",
-    out_bias="attention_bias",
-    mlp_bias="mlp_bias",
-    defaults=MappingProxyType({"rms_norm_eps": 1e-6, "hidden_act": "silu"}),
-)
-_MISTRAL = replace(
-    _LLAMA,
-    qkv_bias=False,
-    out_bias=False,
-    mlp_bias=False,
-    windows="all",
-    reads=("sliding_window",),
-    defaults=MappingProxyType({**_LLAMA.defaults, "sliding_window": 4096}),
-)
-_QWEN2 = replace(_MISTRAL, qkv_bias=True, windows="late")
-_QWEN3 = replace(
-    _QWEN2,
-    names=replace(_LLAMA.names, norm_q=_OF_LAYER + "self_attn.q_norm", norm_k=_OF_LAYER + "self_attn.k_norm"),
-    qk_norm="head",
-    qkv_bias="attention_bias",
-    out_bias="attention_bias",
-    defaults=MappingProxyType({**_MISTRAL.defaults, "head_dim": 128}),
-)
-_GEMMA = replace(
-    _LLAMA,
-    activation=("hidden_activation", "hidden_act"),
-    mlp_bias=False,
-    gain_offset=1.0,
-    embed_scaled=True,
-    tied=True,
-    defaults=MappingProxyType({"rms_norm_eps": 1e-6, "hidden_act": "gelu_pytorch_tanh", "head_dim": 256}),
-)
-_GEMMA2 = replace(
-    _GEMMA,
-    names=replace(
-        _LLAMA.names,
-        norm1_out=_OF_LAYER + "post_attention_layernorm",
-        norm2=_OF_LAYER + "pre_feedforward_layernorm",
-        norm2_out=_OF_LAYER + "post_feedforward_layernorm",
-    ),
-    norm_place="around",
-    windows="even",
-    scale_key="query_pre_attn_scalar",
-    defaults=MappingProxyType(
-        {
-            **_GEMMA.defaults,
-            "sliding_window": 4096,
-            "query_pre_attn_scalar": 256,
-            "attn_logit_softcapping": 50.0,
-            "final_logit_softcapping": 30.0,
-        }
-    ),
-    reads=("sliding_window", "query_pre_attn_scalar", "attn_logit_softcapping", "final_logit_softcapping"),
-)
-_OLMO2 = replace(
-    _LLAMA,
-    names=replace(
-        _QWEN3.names,
-        norm1="",
-        norm2="",
-        norm1_out=_OF_LAYER + "post_attention_layernorm",
-        norm2_out=_OF_LAYER + "post_feedforward_layernorm",
-    ),
-    norm_place="output",
-    qk_norm="width",
-    mlp_bias=False,
-    defaults=MappingProxyType({"rms_norm_eps": 1e-5, "hidden_act": "silu"}),
-)
 _PHI = Family(
     names=Names(
         embed="model.embed_tokens",
         norm_final="model.final_layernorm",
         unembed="lm_head",
-        norm1=_OF_LAYER + "input_layernorm",
-        norm2=_OF_LAYER + "input_layernorm",
-        attn_in=_LLAMA.names.attn_in,
-        attn_out=_OF_LAYER + "self_attn.dense",
-        mlp_in=_OF_LAYER + "mlp.fc1",
-        mlp_out=_OF_LAYER + "mlp.fc2",
+        norm1=OF_LAYER + "input_layernorm",
+        norm2=OF_LAYER + "input_layernorm",
+        attn_in=LLAMA.names.attn_in,
+        attn_out=OF_LAYER + "self_attn.dense",
+        mlp_in=OF_LAYER + "mlp.fc1",
+        mlp_out=OF_LAYER + "mlp.fc2",
         prefix="model.",
         ignored=("rotary_emb.inv_freq",),
     ),
-    keys=_KEYS,
+    keys=KEYS,
     norm="layer",
     position="rotary",
     norm_eps="layer_norm_eps",
@@ -140,17 +51,6 @@ _PHI = Family(
     rotary_share=0.5,
     defaults=MappingProxyType({"layer_norm_eps": 1e-5, "hidden_act": "gelu_new"}),
     refused=(("qk_layernorm", True),),
-)
-_PHI3 = replace(
-    _MISTRAL,
-    names=replace(
-        _LLAMA.names,
-        attn_in=(_OF_LAYER + "self_attn.qkv_proj",),
-        mlp_in=_OF_LAYER + "mlp.gate_up_proj",
-        mlp_gate=_OF_LAYER + "mlp.gate_up_proj",
-    ),
-    fused="blocks",
-    defaults=MappingProxyType({"rms_norm_eps": 1e-5, "hidden_act": "silu"}),
 )
 _GPT2 = Family(
     names=Names(
@@ -200,7 +100,7 @@ _GPT_NEO = replace(
         attn_in=tuple(f"transformer.h.{{}}.attn.attention.{letter}_proj" for letter in "qkv"),
         attn_out="transformer.h.{}.attn.attention.out_proj",
     ),
-    keys=MappingProxyType({**_KEYS, "n_layers": "num_layers", "n_heads": "num_heads"}),
+    keys=MappingProxyType({**KEYS, "n_layers": "num_layers", "n_heads": "num_heads"}),
     transposed=True,
     fused="",
     qkv_bias=False,
@@ -227,7 +127,7 @@ _GPT_NEOX = Family(
         prefix="gpt_neox.",
         ignored=(".attention.bias", ".attention.masked_bias", "rotary_emb.inv_freq"),
     ),
-    keys=_KEYS,
+    keys=KEYS,
     norm="layer",
     position="rotary",
     norm_eps="layer_norm_eps",
@@ -268,7 +168,7 @@ _BERT = Family(
             "cls.predictions.decoder.bias",
         ),
     ),
-    keys=_KEYS,
+    keys=KEYS,
     norm="layer",
     position="learned",
     norm_eps="layer_norm_eps",
@@ -288,18 +188,18 @@ _BERT = Family(
 FAMILIES: Mapping[str, Family] = MappingProxyType(
     {
         "bert": _BERT,
-        "gemma": _GEMMA,
-        "gemma2": _GEMMA2,
+        "gemma": GEMMA,
+        "gemma2": GEMMA2,
         "gpt2": _GPT2,
         "gpt_neo": _GPT_NEO,
         "gpt_neox": _GPT_NEOX,
-        "llama": _LLAMA,
-        "mistral": _MISTRAL,
-        "olmo2": _OLMO2,
+        "llama": LLAMA,
+        "mistral": MISTRAL,
+        "olmo2": OLMO2,
         "phi": _PHI,
-        "phi3": _PHI3,
-        "qwen2": _QWEN2,
-        "qwen3": _QWEN3,
+        "phi3": PHI3,
+        "qwen2": QWEN2,
+        "qwen3": QWEN3,
     }
 )
 """Families by the model_type of config.json."""

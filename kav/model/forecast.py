@@ -11,7 +11,7 @@ from pathlib import Path
 
 from kav.arrays import device_memory
 from kav.model.config import Config
-from kav.model.weights import Tensors
+from kav.model.expected import Tensors
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,8 @@ from kav.model import attention, forward, outputs
 from kav.model.config import Config
 from kav.model.edits import Edit, ScaleEdge, ScaleHead, ScaleMlp, SetScore, SetTemperature, resolve
 from kav.model.layers import cap_slope, normalise, rotary
-from kav.model.trace import ROWS, Trace
+from kav.model.rows import ROWS
+from kav.model.trace import Trace
 from kav.smoother import Smoother
 
 
@@ -57,7 +58,7 @@ def head_smoother(trace: Trace, layer: int, head: int, responses: Array) -> Smoo
 
 def _head(trace: Trace, layer: int, head: int) -> tuple[Array, Array, Config, tuple[Edit, ...]]:
     """Queries and keys of a head, each (1, n_tokens, d_head), and what acts on them."""
-    trace.check_head(layer, head)
+    trace.model.config.check_head(layer, head)
     kv_head = trace.model.config.kv_head(head)
     step = trace.layers[layer]
     return (
@@ -88,7 +89,7 @@ def query_direction(trace: Trace, layer: int, head: int, query: int, towards: in
     KavError
         If the head or a position does not exist.
     """
-    trace.check_head(layer, head)
+    trace.model.config.check_head(layer, head)
     query, towards = trace.position(query), trace.position(towards)
     config, block = trace.model.config, trace.model.weights.blocks[layer]
     resid = trace.layers[layer].resid_pre
@@ -212,7 +213,7 @@ def mlp_output(trace: Trace, layer: int, rows: tuple[int, int] | None = None) ->
     KavError
         If the model has no such layer.
     """
-    trace.check_head(layer, 0)
+    trace.model.config.check_head(layer, 0)
     block, done = trace.model.weights.blocks[layer], trace.layers[layer]
     return forward.mlp_output(trace.model.config, block, done, trace.edits_of(layer), rows)
 
@@ -234,7 +235,7 @@ def attention_output(trace: Trace, layer: int, rows: tuple[int, int] | None = No
     KavError
         If the model has no such layer.
     """
-    trace.check_head(layer, 0)
+    trace.model.config.check_head(layer, 0)
     first, stop = (0, trace.n_tokens) if rows is None else rows
     return outputs.merge_heads(trace.layers[layer].z[:, first:stop, :], trace.model.weights.blocks[layer])
 
@@ -251,7 +252,7 @@ def heads_output(trace: Trace, layer: int) -> Array:
     KavError
         If the model has no such layer.
     """
-    trace.check_head(layer, 0)
+    trace.model.config.check_head(layer, 0)
     return trace.layers[layer].z @ trace.model.weights.blocks[layer].W_O
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from kav.arrays import Array, indices, like, namespace
+from kav.arrays import Array, like, namespace
 from kav.errors import KavError
 from kav.model.activations import ACTIVATIONS
 from kav.model.config import Config, Mlp, Norm, Weights
@@ -290,19 +290,3 @@ def check_logits(config: Config) -> None:
             f"a prediction must come from a model with an output matrix, got {config.family} without one",
             "attention and the matrices of a head can be looked at",
         )
-
-
-def visible(config: Config, layer: int, queries: tuple[int, int], keys: tuple[int, int], *, like_: Array) -> Array:
-    """Return which keys each query of a layer sees, bool, shape (n_queries, n_keys), for two half-open ranges.
-
-    See `Config.sees`, which says the same for one pair.
-    """
-    return sees(config, layer, indices(*queries, like=like_)[:, None], indices(*keys, like=like_)[None, :])
-
-
-def sees(config: Config, layer: int, query: Array, key: Array) -> Array:
-    """Return `Config.sees` for int arrays of positions that broadcast, bool."""
-    if not config.causal:
-        return (key >= 0) & (query >= 0)
-    seen, window = key <= query, config.window(layer)
-    return seen & (query - key < window) if window else seen

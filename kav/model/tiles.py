@@ -104,7 +104,7 @@ class TiledHead:
 
     def __post_init__(self) -> None:
         """Refuse a head that does not exist."""
-        self.trace.check_head(self.layer, self.head)
+        self.trace.model.config.check_head(self.layer, self.head)
         object.__setattr__(self, "_lse", np.full(self.trace.n_tokens, np.nan))
 
     def block(self, rows: Range, columns: Range) -> tuple[np.ndarray, np.ndarray]:

@@ -21,11 +21,9 @@ from kav.model.layers import added_by, embed, rotary
 from kav.model.model import Model
 from kav.model.prompts import check_memory, check_tokens, common
 from kav.model.reuse import Past, one_layer, stream_from, unchanged
+from kav.model.rows import bounds, by_rows
 from kav.model.tokenizer import Tokens
 from kav.task import Task
-
-ROWS = 128
-"""Rows of a head's score matrix that are computed at once."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -155,7 +153,7 @@ class Trace:
             If layer, head or a slice does not fit.
         """
         q, k, corner = self._tile(layer, head, queries, keys)
-        return self._by_rows(
+        return by_rows(
             q,
             lambda rows, at: attention.log_kernel(
                 self.model.config,
@@ -184,8 +182,8 @@ class Trace:
             If layer, head or a slice does not fit.
         """
         q, k, (first, _) = self._tile(layer, head, queries, None)
-        columns = _bounds(keys, self.n_tokens, "keys")
-        return self._by_rows(
+        columns = bounds(keys, self.n_tokens, "keys")
+        return by_rows(
             q,
             lambda rows, at: attention.pattern(
                 self.model.config, rows, k, layer=layer, edits=self.edits_of(layer), corner=(head, at, 0)
@@ -202,47 +200,23 @@ class Trace:
         -------
         ndarray, shape (n_tokens, d_model)
         """
-        self.check_head(layer, head)
+        self.model.config.check_head(layer, head)
         block, z = self.model.weights.blocks[layer], self.layers[layer].z
         wrote = z[head, :, :] @ block.W_O[head, :, :]
         if block.norm1_out is not None:
             wrote = added_by(self.model.config, block.norm1_out, outputs.merge_heads(z, block), wrote)
         return to_host(wrote)
 
-    def check_head(self, layer: int, head: int) -> None:
-        """Raise KavError if the model has no such head."""
-        config = self.model.config
-        if not (0 <= layer < config.n_layers and 0 <= head < config.n_heads):
-            raise KavError(
-                f"head must be in 0.0..{config.n_layers - 1}.{config.n_heads - 1}, got {layer}.{head}",
-                "heads are written layer.head",
-            )
-
     def _tile(
         self, layer: int, head: int, queries: slice | None, keys: slice | None
     ) -> tuple[Array, Array, tuple[int, int]]:
         """Queries and keys of a tile, (1, n, d_head) each, and the positions that stand first."""
-        self.check_head(layer, head)
-        rows, columns = _bounds(queries, self.n_tokens, "queries"), _bounds(keys, self.n_tokens, "keys")
+        self.model.config.check_head(layer, head)
+        rows, columns = bounds(queries, self.n_tokens, "queries"), bounds(keys, self.n_tokens, "keys")
         kv_head = self.model.config.kv_head(head)
         q = self.layers[layer].q[head : head + 1, rows[0] : rows[1], :]
         k = self.layers[layer].k[kv_head : kv_head + 1, columns[0] : columns[1], :]
         return q, k, (rows[0], columns[0])
-
-    def _by_rows(self, q: Array, block: Callable[[Array, int], Array], first: int) -> np.ndarray:
-        """Compute a tile in blocks of rows, each brought to the host before the next."""
-        n = q.shape[-2]
-        parts = [
-            to_host(block(q[:, at : min(n, at + ROWS), :], first + at))[0, :, :] for at in range(0, max(n, 1), ROWS)
-        ]
-        return np.concatenate(parts, axis=0)
-
-
-def _bounds(chosen: slice | None, n: int, what: str) -> tuple[int, int]:
-    start, stop, step = (slice(None) if chosen is None else chosen).indices(n)
-    if step != 1:
-        raise KavError(f"{what} must be a slice of step 1, got step {step}", "take every n-th row of the answer")
-    return start, max(start, stop)
 
 
 def run(

@@ -39,7 +39,7 @@ def removal(model, example, token, *, head=None):
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda example: example.title)
 def test_example_names_a_head_a_query_and_tokens_of_the_model(model, example):
     tokens = model.encode(example.prompt)
-    kav.run(model, tokens).check_head(example.layer, example.head)
+    model.config.check_head(example.layer, example.head)
     assert -len(tokens) <= example.query < len(tokens) <= 40
     assert model.label(model.find_token(example.target)) == example.target
     assert not example.foil or model.label(model.find_token(example.foil)) == example.foil

@@ -21,7 +21,8 @@ from kav.effects.readout import Readout
 from kav.model.edits import ScaleHead, SetTemperature
 from kav.model.head import attention_output
 from kav.model.layers import centre, norm_scale
-from kav.model.trace import ROWS, Trace
+from kav.model.rows import ROWS
+from kav.model.trace import Trace
 from kav.views.words import number
 
 

@@ -133,9 +133,9 @@ def test_a_head_that_writes_what_it_reads_copies_and_its_opposite_anticopies(xp)
 
 def test_a_head_or_token_that_does_not_exist_is_refused():
     model = tiny_model()
-    with pytest.raises(KavError, match=r"head must be in 0\.\.3, got 4"):
+    with pytest.raises(KavError, match=r"head must be in 0\.0\.\.1\.3, got 0\.4"):
         qk(model, 0, 4)
-    with pytest.raises(KavError, match=r"layer must be in 0\.\.1, got -1"):
+    with pytest.raises(KavError, match=r"head must be in 0\.0\.\.1\.3, got -1\.0"):
         ov(model, -1, 0)
     with pytest.raises(KavError, match=r"token id must be in 0\.\.30, got 31"):
         ov_table(model, 0, 0, [0, 31])
