@@ -148,7 +148,13 @@ def test_start_to_first_result(report):
             commands[kind] = (os.environ[name], os.environ["KAV_BENCH_FOLDER"])
     for kind, rest in commands.items():
         once(kind, *rest)  # brings files into memory and writes bytecode
-    rounds = [{kind: once(kind, *rest) for kind, rest in commands.items()} for _ in range(N_TIMES)]
+
+    def second_of_two(kind, python, path):
+        """The first pays for memory that another program's end gave back to the machine: up to a second for 600 MB."""
+        once(kind, python, path)
+        return once(kind, python, path)
+
+    rounds = [{kind: second_of_two(kind, *rest) for kind, rest in commands.items()} for _ in range(N_TIMES)]
     assert len({found[0] for one in rounds for found in one.values()}) == 1
     wall, busy = [
         {kind: statistics.median(one[kind][which] for one in rounds) for kind in commands} for which in (1, 2)

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from kav.model import products
 from kav.model.products import by_group, by_head, by_output, product
 
 LAYOUTS = ["inputs", "outputs"]
@@ -17,7 +18,7 @@ def laid(W, how):
 
 
 @pytest.mark.parametrize("how", LAYOUTS)
-@pytest.mark.parametrize("n", [1, 2, 5])
+@pytest.mark.parametrize("n", [0, 1, 2, 5, 129])
 @pytest.mark.parametrize("batch", [(), (1,), (3,)], ids=str)
 def test_product_is_the_sum_over_inputs(how, n, batch):
     rng = np.random.default_rng(n)
@@ -26,6 +27,18 @@ def test_product_is_the_sum_over_inputs(how, n, batch):
     found = product(x, W)
     assert found.shape == expected.shape
     assert np.allclose(found, expected, rtol=1e-13, atol=1e-13)
+
+
+@pytest.mark.parametrize("n_outputs", [1, 2, 7])
+def test_outputs_of_few_rows_are_shared_among_threads(monkeypatch, n_outputs):
+    rng, shares = np.random.default_rng(0), []
+    some = products._some_outputs
+    monkeypatch.setattr(products, "WORTH", 1)
+    monkeypatch.setattr(products, "n_workers", lambda: 3)
+    monkeypatch.setattr(products, "_some_outputs", lambda *of: (shares.append(of[-1]), some(*of))[1])
+    x, W = rng.normal(size=(2, 3, 6)), laid(rng.normal(size=(6, n_outputs)), "outputs")
+    assert np.allclose(product(x, W), np.einsum("bni,io->bno", x, W), rtol=1e-13, atol=1e-13)
+    assert len(shares) == min(3, n_outputs)
 
 
 @pytest.mark.parametrize("how", [*LAYOUTS, "apart"])
