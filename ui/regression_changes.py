@@ -14,7 +14,7 @@ from .document import Document
 if TYPE_CHECKING:
     from PySide6.QtCore import SignalInstance
 
-    from .session import Place
+    from .looking import Place
 
 
 class RegressionChanges:

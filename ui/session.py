@@ -8,7 +8,7 @@ where the person looks (head, query, key, target) has a back and forward history
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -26,22 +26,12 @@ from kav.views.scene import DEFAULT, HeadScene, RegressionScene, Scene, Selectio
 
 from .document import Change, Document, with_edit
 from .engine import Engine
+from .looking import Looking, Place
 from .regression_changes import RegressionChanges
 from .runs import Runs, Wanted, example_ids, is_ids, run_prompt
 
-HISTORY = 200
 
-
-@dataclass(frozen=True)
-class Place:
-    """Where the person looks: what back and forward walk through."""
-
-    kind: str = "head"
-    selection: Selection = field(default_factory=Selection)
-    sample: int | None = None
-
-
-class Session(RegressionChanges, QObject):
+class Session(Looking, RegressionChanges, QObject):
     """State of one window.
 
     Signals
@@ -71,11 +61,8 @@ class Session(RegressionChanges, QObject):
         self.prompt = DEFAULT.prompt
         self.bos: bool | None = None  # whether a start token stands first; None = as the model's own tokenizer does
         self.runs: Runs | None = None
-        self.towards: int | None = None
-        self.place = Place(selection=Selection(layer=DEFAULT.layer, head=DEFAULT.head))
+        self._start_looking(Place(selection=Selection(layer=DEFAULT.layer, head=DEFAULT.head)))
         self.document = Document(samples=BUILT_IN[0])
-        self._back: list[Place] = []
-        self._forward: list[Place] = []
         self._drag = 0
         self.dragging = False  # one thing changes again and again, under the mouse or an arrow key
         self._allowed: str | None = None  # the prompt that may take more than half of the memory
@@ -84,16 +71,6 @@ class Session(RegressionChanges, QObject):
         engine.failed.connect(self._on_engine_failed)
 
     # --- what there is -------------------------------------------------------------------------------------------
-
-    @property
-    def kind(self) -> str:
-        """ "head" or "regression"."""
-        return self.place.kind
-
-    @property
-    def selection(self) -> Selection:
-        """The selection of the head scene, open choices left open."""
-        return self.place.selection
 
     @property
     def trace(self) -> Trace | None:
@@ -144,9 +121,7 @@ class Session(RegressionChanges, QObject):
         elif before is not None and before.tokenizer is None and model.tokenizer is not None:
             self._set_prompt(DEFAULT.prompt)
         if before is not None and (before.source, before.config) != (model.source, model.config):
-            self.place = Place(self.kind)
-            self._back.clear()
-            self._forward.clear()
+            self._start_looking(Place(self.kind))
             self.undo_stack.clear()
             self._apply(replace(self.document, edits=()))
         self.modelChanged.emit()
@@ -224,69 +199,6 @@ class Session(RegressionChanges, QObject):
     def _on_engine_failed(self, channel: str, error: BaseException) -> None:
         if channel in ("cut", "trace"):
             self.problemRaised.emit(error)
-
-    # --- where the person looks ----------------------------------------------------------------------------------
-
-    def set_scene(self, kind: str) -> None:
-        """Show the "head" or the "regression" scene."""
-        self._go(replace(self.place, kind=kind))
-
-    def select(self, **changes: Any) -> None:
-        """Change parts of the selection: layer, head, query, key, target, foil."""
-        self._go(replace(self.place, selection=replace(self.selection, **changes)))
-
-    def select_head(self, layer: int, head: int) -> None:
-        """Select a head; its key is again the one it looks at most."""
-        self.select(layer=layer, head=head, key=None)
-
-    def select_query(self, query: int) -> None:
-        """Select a query; key and target are again the obvious ones there."""
-        self.towards = None
-        self.select(query=query, key=None, target=None, foil=None)
-
-    def query_among(self, n_tokens: int) -> int:
-        """Return the position of the selected query in a prompt of so many tokens."""
-        query = self.selection.query
-        return n_tokens - 1 if query is None else query % n_tokens
-
-    def select_sample(self, index: int | None) -> None:
-        """Select a sample of the regression scene."""
-        self._go(replace(self.place, sample=index))
-
-    def set_towards(self, position: int | None) -> None:
-        """Let the hero's curve move towards another token's query."""
-        if position != self.towards:
-            self.towards = position
-            self.selectionChanged.emit()
-
-    def back(self) -> None:
-        """Return to the place before."""
-        if self._back:
-            self._forward.append(self.place)
-            self._show(self._back.pop())
-
-    def forward(self) -> None:
-        """Take back a `back`."""
-        if self._forward:
-            self._back.append(self.place)
-            self._show(self._forward.pop())
-
-    def can_go(self) -> tuple[bool, bool]:
-        """Return whether there is a place to go back to, and one to go forward to."""
-        return bool(self._back), bool(self._forward)
-
-    def _go(self, place: Place) -> None:
-        if place == self.place:
-            return
-        self._back = [*self._back[1 - HISTORY :], self.place]
-        self._forward.clear()
-        self._show(place)
-
-    def _show(self, place: Place) -> None:
-        before, self.place = self.place, place
-        if before.kind != place.kind:
-            self.sceneChanged.emit()
-        self.selectionChanged.emit()
 
     # --- what can be taken back ----------------------------------------------------------------------------------
 

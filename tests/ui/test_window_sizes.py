@@ -6,6 +6,7 @@ import pytest
 from PySide6.QtWidgets import QWidget
 
 from kav.model.edits import ScaleHead
+from ui.cards import MINIMUM
 from ui.engine import Engine
 from ui.session import Session
 from ui.widgets.button import Button, Check
@@ -13,7 +14,7 @@ from ui.widgets.combo import Combo
 from ui.widgets.segmented import Segmented
 from ui.widgets.slider import Slider
 from ui.widgets.value_field import ValueField
-from ui.window import MINIMUM, Window
+from ui.window import Window
 
 pytestmark = pytest.mark.window
 SIZES = ((1440, 900), (1920, 1080), (1100, 700), (900, 600))

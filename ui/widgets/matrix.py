@@ -15,11 +15,9 @@ from ..theme import Theme, current
 from .control import fill
 from .matrix_layout import Grid, MatrixData, layout
 from .matrix_paint import paint_cells, paint_corner, paint_frames, paint_names, paint_note
-from .matrix_zoom import STEP, can_zoom, cell_at, inside, known, moved, note, showing, whole, within, zoomed
+from .matrix_zoom import STEP, another, can_zoom, cell_at, inside, known, moved, note, showing, whole, within, zoomed
 from .painted import STEPS, Painted
 from .shading import levels_of, picture, pooled
-
-TYPED = 8  # rows by which a matrix may grow and still be the same one
 
 
 class MatrixView(Painted):
@@ -71,7 +69,7 @@ class MatrixView(Painted):
             self._image_key = None
         self._data = data
         part = self._part
-        if part is not None and (data is None or not can_zoom(data) or _another(old, data)):
+        if part is not None and (data is None or not can_zoom(data) or another(old, data)):
             part = None
         elif part is not None and old is not None and (data.row, data.column) != (old.row, old.column):
             part = showing(part, data)
@@ -294,8 +292,3 @@ class MatrixView(Painted):
 
 
 ZOOMS = {Qt.Key.Key_Plus: STEP, Qt.Key.Key_Equal: STEP, Qt.Key.Key_Minus: 1 / STEP, Qt.Key.Key_0: None}
-
-
-def _another(old: MatrixData | None, data: MatrixData) -> bool:
-    """Whether a matrix is about something else; a letter typed at the end of a prompt is not."""
-    return old is None or abs(old.n_rows - data.n_rows) > TYPED or abs(old.n_columns - data.n_columns) > TYPED

@@ -16,6 +16,7 @@ from kav.model.tiles import Part
 from .matrix_layout import MANY, Grid, MatrixData, layout
 
 LEAST = 12  # rows and columns of the smallest part
+TYPED = 8  # rows by which a matrix may grow and still be the same one
 STEP = 0.7  # how much a turn of the wheel leaves of a part
 
 
@@ -130,3 +131,8 @@ def note(data: MatrixData, part: Part, size: QSizeF, ratio: float) -> str:
         )
         found.append("key 0 shows all")
     return " · ".join(found)
+
+
+def another(old: MatrixData | None, data: MatrixData) -> bool:
+    """Return whether a matrix is about something else; a letter typed at the end of a prompt is not."""
+    return old is None or abs(old.n_rows - data.n_rows) > TYPED or abs(old.n_columns - data.n_columns) > TYPED

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import math
-
-import numpy as np
-from PySide6.QtCore import QEvent, QPointF, QRectF, QSize, Qt, Signal
+from PySide6.QtCore import QEvent, QPointF, QRectF, QSize, QSizeF, Qt, Signal
 from PySide6.QtGui import (
     QColor,
     QImage,
@@ -25,8 +22,9 @@ from kav.views.attention import Thumb
 from ..painting import guarded, saved
 from ..theme import current
 from .mosaic_layout import CAPTION, EDGE, LINE, Tiles, arrange, wanted_width
-from .painted import STEPS, Painted, elided, text_width, write
-from .shading import draw_pixels, levels_of, picture, pooled
+from .mosaic_paint import paint_caption, paint_headings, paint_name, sheet
+from .painted import STEPS, Painted
+from .shading import draw_pixels
 
 
 class Mosaic(Painted):
@@ -170,10 +168,7 @@ class Mosaic(Painted):
             self._clip(painter, tiles)
             for place in (self._hovered, self._chosen):
                 self._paint_frame(painter, tiles, *place)
-        if self._compact:
-            self._paint_caption(painter, tiles)
-        elif not tiles.named and self._thumbs:
-            self._paint_line(painter)
+        self._paint_caption(painter, tiles)
         self.paint_ring(painter, QRectF(self.rect()).adjusted(1, 1, -1, -1))
 
     def _clip(self, painter: QPainter, tiles: Tiles) -> None:
@@ -194,7 +189,7 @@ class Mosaic(Painted):
         return self._pixmap
 
     def _paint_ground(self, painter: QPainter, tiles: Tiles) -> None:
-        self._paint_headings(painter, tiles)
+        paint_headings(painter, tiles, (self.n_layers, self.n_heads), self._shift, QSizeF(self.width(), self._floor()))
         with saved(painter):
             self._clip(painter, tiles)
             painter.setRenderHint(QPainter.RenderHint.Antialiasing, False)
@@ -211,16 +206,13 @@ class Mosaic(Painted):
                     painter.drawRoundedRect(place.adjusted(-1.25, -1.25, 1.25, 1.25), 2, 2)
             if tiles.named:
                 for place, thumb, _ in placed:
-                    self._paint_name(painter, tiles, place, thumb)
+                    paint_name(painter, tiles, place, thumb)
 
     def _placed(self, tiles: Tiles) -> list[tuple[QRectF, Thumb, QRectF]]:
         """Where the heads in sight are, and which part of the sheet each is."""
-        found, first, side, sight = (
-            [],
-            0,
-            float(self._sheet(tiles).width()) if self._thumbs else 0.0,
-            QRectF(self.rect()),
-        )
+        found: list[tuple[QRectF, Thumb, QRectF]] = []
+        side = float(self._sheet(tiles).width()) if self._thumbs else 0.0
+        first, sight = 0, QRectF(self.rect())
         for layer, heads in enumerate(self._thumbs):
             for head, thumb in enumerate(heads):
                 place = tiles.rect(layer, head).translated(-self._shift)
@@ -228,28 +220,6 @@ class Mosaic(Painted):
                     found.append((place, thumb, QRectF(0, first * side, side, side)))
                 first += 1
         return found
-
-    def _paint_headings(self, painter: QPainter, tiles: Tiles) -> None:
-        if tiles.named:
-            for layer in range(self.n_layers if tiles.across == "layer" else 0):
-                place = tiles.rect(layer, 0)
-                text = f"layer {layer}" if tiles.step_x >= 48 else f"{layer}"
-                write(painter, QRectF(place.left(), 6, place.width(), 16), text, px=11, color="muted")
-            return
-        for layers in tiles.banks(self.n_layers):
-            by_layer = tiles.across == "layer"
-            across, down = (layers, range(self.n_heads)) if by_layer else (range(self.n_heads), layers)
-            corner = tiles.rect(layers[0], 0).translated(-self._shift)
-            for i in range(0, len(across), math.ceil(16 / tiles.step_x)):
-                x = corner.left() + i * tiles.step_x + tiles.side / 2
-                place = QRectF(x - 15, max(corner.top(), tiles.y if len(layers) == self.n_layers else 0) - 18, 30, 16)
-                if x >= tiles.x and 0 <= place.top() < self._floor():
-                    write(painter, place, str(across[i]), px=10, color="muted", side="centre")
-            for i in range(0, len(down), math.ceil(12 / tiles.step_y)):
-                y = corner.top() + i * tiles.step_y + tiles.side / 2
-                left = max(corner.left() - 20, 0)
-                if tiles.y <= y <= self._floor() and left < self.width():
-                    write(painter, QRectF(left, y - 8, 15, 16), str(down[i]), px=10, color="muted", side="right")
 
     def _paint_frame(self, painter: QPainter, tiles: Tiles, layer: int, head: int) -> None:
         """Frame the chosen head, or the one under the pointer."""
@@ -264,47 +234,22 @@ class Mosaic(Painted):
         painter.setPen(QPen(QColor(theme.ink), 2) if chosen else QPen(QColor(theme.ctrl), 1))
         painter.drawRoundedRect(rect.adjusted(-out, -out, out, out), 2, 2)
 
-    def _paint_name(self, painter: QPainter, tiles: Tiles, rect: QRectF, thumb: Thumb) -> None:
-        y, text, role = rect.top() - 16, f"{thumb.layer}.{thumb.head}", thumb.role
-        write(painter, QRectF(rect.left(), y, 60, 16), text, px=11, weight=500, color="ink")
-        if tiles.roles:
-            left = rect.left() + text_width(text, 11, 500) + 6
-            room = rect.left() + tiles.step_x - 6 - left
-            color = "text2" if role != "mixed" else "muted"
-            write(painter, QRectF(left, y, room, 16), elided(role, room, 10), px=10, color=color)
-
     def _sheet(self, tiles: Tiles) -> QImage:
         """All thumbs below each other, made at once: hundreds of small pictures would take a tenth of a second."""
         side = max(1, round(tiles.side * self.devicePixelRatioF()))
         key = (side, current().name)
         if key not in self._sheets:
-            cells = np.stack([thumb.cells for layer in self._thumbs for thumb in layer], axis=-1)  # (n, n, n_thumbs)
-            small = np.moveaxis(pooled(cells, side, side), -1, 0)  # (n_thumbs, n_small, n_small)
-            # Small weights stay visible in a thumb: weight ** 0.7.
-            self._sheets[key] = picture(levels_of(small.reshape(-1, small.shape[-1]).clip(0) ** 0.7, False))
+            self._sheets[key] = sheet(self._thumbs, side)
         return self._sheets[key]
 
     def _paint_caption(self, painter: QPainter, tiles: Tiles) -> None:
+        """Say in words which head is chosen and what it does: compact thumbs, and small ones, have no names."""
+        if not self._thumbs or (tiles.named and not self._compact):
+            return
+        end = tiles.end(self.n_layers, self.n_heads).y()
+        y = min(end + 10 if self._compact else end - self._shift.y() + 5, self._floor() + 4)
         layer, head = self._chosen
-        end = tiles.end(self.n_layers, self.n_heads).y() if self._thumbs else 0.0
-        y = min(end + 10, self._floor() + 4)
-        role, text = self._caption
-        name, width = f"{layer}.{head}", self.width() - EDGE
-        write(painter, QRectF(0, y, 60, 16), name, px=12, weight=600, color="ink")
-        left = text_width(name, 12, 600) + 8
-        write(painter, QRectF(left, y, width - left, 16), role, px=12, weight=600, color="ink")
-        write(painter, QRectF(0, y + 18, width, 16), elided(text, width, 11), px=11, color="text2")
-
-    def _paint_line(self, painter: QPainter) -> None:
-        """Say in one line which head is chosen and what it does: thumbs this small have no names."""
-        layer, head = self._chosen
-        end = self.tiles().end(self.n_layers, self.n_heads).y() - self._shift.y()
-        y, name = min(end + 5, self._floor() + 4), f"{layer}.{head}"
-        write(painter, QRectF(0, y, 60, 16), name, px=12, weight=600, color="ink")
-        left = text_width(name, 12, 600) + 8
-        words = " · ".join(word for word in self._caption if word)
-        room = self.width() - EDGE - left
-        write(painter, QRectF(left, y, room, 16), elided(words, room, 11), px=11, color="text2")
+        paint_caption(painter, f"{layer}.{head}", self._caption, QPointF(self.width() - EDGE, y), two=self._compact)
 
     # --- pointer and keys ----------------------------------------------------------------------------------------
 
