@@ -29,14 +29,16 @@ def test_product_is_the_sum_over_inputs(how, n, batch):
     assert np.allclose(found, expected, rtol=1e-13, atol=1e-13)
 
 
+@pytest.mark.parametrize("n", [3, 70])
 @pytest.mark.parametrize("n_outputs", [2, 7])
-def test_outputs_of_few_rows_are_shared_among_threads(monkeypatch, n_outputs):
+def test_outputs_are_shared_among_threads(monkeypatch, n, n_outputs):
     rng, shares = np.random.default_rng(0), []
     some = products._some_outputs
     monkeypatch.setattr(products, "WORTH", 1)
+    monkeypatch.setattr(products, "WIDE", 1)
     monkeypatch.setattr(products, "n_workers", lambda: 3)
     monkeypatch.setattr(products, "_some_outputs", lambda *of: (shares.append(of[-1]), some(*of))[1])
-    x, W = rng.normal(size=(2, 3, 6)), laid(rng.normal(size=(6, n_outputs)), "outputs")
+    x, W = rng.normal(size=(2, n, 6)), laid(rng.normal(size=(6, n_outputs)), "outputs")
     assert np.allclose(product(x, W), np.einsum("bni,io->bno", x, W), rtol=1e-13, atol=1e-13)
     assert len(shares) == min(3, n_outputs)
 
