@@ -25,8 +25,9 @@ def bump(u: np.ndarray, kernel: Kernel) -> np.ndarray:
     if outer == 0:
         return np.asarray(size <= 1, dtype=np.float64)
     power = size if inner == 1 else size * size
-    for _ in range(inner - 2):
-        power *= size
+    with np.errstate(over="ignore"):  # inf is as far outside as any number
+        for _ in range(inner - 2):
+            power *= size
     base = np.subtract(1, power, out=power)
     np.maximum(base, 0, out=base)
     if outer == 1:

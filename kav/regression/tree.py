@@ -163,6 +163,19 @@ def inside(x: np.ndarray, x_query: np.ndarray, asked: Asked) -> tuple[np.ndarray
     return lo, np.maximum(lo, hi)
 
 
+def inside_of_samples(x: np.ndarray, asked: Asked) -> tuple[np.ndarray, np.ndarray]:
+    """Return the same for the samples themselves as queries, decided once per pair: i is near j as j is near i."""
+    h, closed = asked.h, (asked.kernel.bump or (1, 0))[1] == 0
+    lo = np.searchsorted(x, x - h, side="left")
+    for wrong in (
+        np.flatnonzero(_within(x, x, lo - 1, h=h, closed=closed)),
+        np.flatnonzero(~_within(x, x, lo, h=h, closed=closed)),
+    ):
+        if wrong.size:
+            lo[wrong], _ = inside(x, x[wrong], asked)
+    return lo, np.cumsum(np.bincount(lo, minlength=x.size))
+
+
 def _within(x: np.ndarray, x_query: np.ndarray, place: np.ndarray, *, h: float, closed: bool) -> np.ndarray:
     exists = (place >= 0) & (place < x.size)
     u = np.abs(x_query - x[np.clip(place, 0, x.size - 1)]) / h
