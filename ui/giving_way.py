@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from PySide6.QtWidgets import QHBoxLayout
-
-SLACK = 100  # px to spare before something returns: the row does not change with every token that is clicked
+from PySide6.QtWidgets import QHBoxLayout, QSizePolicy, QWidget
 
 
 class GivingWay:
@@ -16,27 +14,66 @@ class GivingWay:
     ----------
     row : QHBoxLayout
     steps : functions of one bool, in the order in which they are taken; True takes the step, False takes it back.
+    needed : callable
+        From a widget to the width it needs; by default it shows all it has.
+    slack : int
+        Pixels to spare before something returns, where what the row shows changes with every click.
+    beside : QWidget or None
+        What shares the width with the row while it is shown, such as the "…".
     """
 
-    def __init__(self, row: QHBoxLayout, steps: Sequence[Callable[[bool], None]]) -> None:
+    def __init__(
+        self,
+        row: QHBoxLayout,
+        steps: Sequence[Callable[[bool], None]],
+        *,
+        needed: Callable[[QWidget], int] | None = None,
+        slack: int = 0,
+        beside: QWidget | None = None,
+    ) -> None:
         self._row = row
         self._steps = tuple(steps)
+        self._needed = needed or _whole
+        self._slack = slack
+        self._beside = beside
         self.n_taken = 0
 
     def fit(self, width: int) -> None:
         """Take or take back steps until the row is at most `width` px wide, or there is none left."""
         before = self.n_taken
         for n in range(len(self._steps) + 1):
-            for i, step in enumerate(self._steps):
-                step(i < n)
-            self.n_taken = n
-            if self.wanted() + (SLACK if n < before else 0) <= width:
+            self._take(n)
+            if self.wanted() + (self._slack if n < before else 0) <= width:
                 return
 
+    def _take(self, n: int) -> None:
+        for i, step in enumerate(self._steps):
+            step(i < n)
+        self.n_taken = n
+
     def wanted(self) -> int:
-        """Return the width at which nothing in the row is cut or elided."""
-        items = (self._row.itemAt(i).widget() for i in range(self._row.count()))
-        widths = [widget.sizeHint().width() for widget in items if widget is not None and not widget.isHidden()]
+        """Return the width that the row needs now."""
+        items = [self._row.itemAt(i).widget() for i in range(self._row.count())]
+        shown = [widget for widget in (*items, self._beside) if widget is not None and not widget.isHidden()]
         margins = self._row.contentsMargins()
-        gaps = self._row.spacing() * len(widths)  # the stretch between them counts as one
-        return sum(widths) + gaps + margins.left() + margins.right()
+        gaps = self._row.spacing() * len(shown)  # the stretch between them counts as one
+        return sum(map(self._needed, shown)) + gaps + margins.left() + margins.right()
+
+    def least(self) -> int:
+        """Return the width that the row needs after all steps."""
+        n = self.n_taken
+        self._take(len(self._steps))
+        width = self.wanted()
+        self._take(n)
+        return width
+
+
+def _whole(widget: QWidget) -> int:
+    return min(widget.sizeHint().width(), widget.maximumWidth())
+
+
+def at_least(widget: QWidget) -> int:
+    """Return the width down to which a widget may be pressed."""
+    if widget.sizePolicy().horizontalPolicy() == QSizePolicy.Policy.Fixed:
+        return _whole(widget)
+    return min(max(widget.minimumSizeHint().width(), widget.minimumWidth()), widget.maximumWidth())

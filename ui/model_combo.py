@@ -9,7 +9,7 @@ from .opening import Places
 from .session import Session
 from .widgets.combo import Combo
 
-WIDEST, NARROWEST = 300, 150  # at most, with the size of the model and without
+WIDEST, NARROWEST = 380, 150  # at most, with the size of the model and without
 
 
 class ModelCombo(Combo):

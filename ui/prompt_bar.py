@@ -31,6 +31,7 @@ SCENES = {
     False: (("head", "Attention head"), ("regression", "Regression")),
     True: (("head", "Head"), ("regression", "Regression")),
 }
+SLACK = 100  # px to spare in the first row: it does not change with every token that is clicked
 PREDICTIONS_WIDTH = {False: 332, True: 258}
 PREDICTS_WIDTH = 202  # one number, in the regression scene
 
@@ -85,7 +86,7 @@ class PromptBar(QWidget):
         for widget in (*pills, *self._buttons, self.more):
             self._first.addWidget(widget)
         steps = (self.chip.set_short, self.model.set_short, self._drop_captions, self._drop_more, self._drop_buttons)
-        self._giving_way = GivingWay(self._first, steps)
+        self._giving_way = GivingWay(self._first, steps, slack=SLACK)
 
     def _build_second_row(self) -> None:
         self.prompt = PromptEdit(self, name="prompt.text")

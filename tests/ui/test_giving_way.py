@@ -6,7 +6,11 @@ from hypothesis import strategies as st
 from PySide6.QtCore import QSize
 from PySide6.QtWidgets import QHBoxLayout, QWidget
 
-from ui.giving_way import SLACK, GivingWay
+from ui.giving_way import GivingWay, at_least
+from ui.widgets.caption import Caption
+from ui.widgets.combo import Combo
+
+SLACK = 100
 
 
 class Block(QWidget):
@@ -29,7 +33,7 @@ def row(qtbot):
     layout.setSpacing(10)
     for block in owner.blocks:
         layout.addWidget(block)
-    owner.way = GivingWay(layout, [block.set_short for block in owner.blocks])
+    owner.way = GivingWay(layout, [block.set_short for block in owner.blocks], slack=SLACK)
     return owner
 
 
@@ -61,3 +65,30 @@ def test_what_is_hidden_takes_no_room(row):
     row.blocks[2].hide()
     row.way.fit(430)
     assert row.way.n_taken == 0
+
+
+def test_what_stands_beside_the_row_shares_its_width(row):
+    beside = Block(row)
+    way = GivingWay(row.layout(), [row.blocks[0].set_short], beside=beside)
+    beside.hide()
+    way.fit(640)
+    assert way.n_taken == 0
+    beside.show()
+    way.fit(640)
+    assert way.n_taken == 1
+    assert way.least() == 10 + 4 * 10 + 80 + 3 * 200
+    assert way.n_taken == 1, "asking changes nothing"
+
+
+def test_a_list_may_be_pressed_to_what_is_chosen_a_caption_not(qtbot):
+    combo = Combo([(0, "head 1.0 (selected)"), (1, "head 0.0"), (2, "a very long name of something")])
+    caption = Caption("response")
+    for widget in (combo, caption):
+        qtbot.addWidget(widget)
+    assert at_least(caption) == caption.sizeHint().width()
+    width = at_least(combo)
+    assert width < combo.sizeHint().width()
+    combo.set_current(1)
+    assert at_least(combo) == width, "what is in brackets goes first"
+    combo.set_current(2)
+    assert width < at_least(combo) <= 128

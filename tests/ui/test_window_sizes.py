@@ -3,6 +3,7 @@
 from itertools import pairwise
 
 import pytest
+from PySide6.QtCore import QCoreApplication
 from PySide6.QtWidgets import QWidget
 
 from kav.model.edits import ScaleHead
@@ -157,3 +158,38 @@ def test_every_control_under_a_panel_is_in_reach_at_every_size(make_window, scen
     assert {key for key, _ in wide.panels["attention"].weighting._options} == {
         key for key, _ in small.panels["attention"].weighting._options
     }
+
+
+@pytest.mark.parametrize("size", [(900, 600), (1100, 700), (1280, 800), (1440, 900), (1920, 1080)])
+def test_the_footer_of_the_dose_says_what_is_scaled_with_and_without_an_edit(make_window, size):
+    """Story: with "Reset" beside them the lists were pressed to "hea…" and "log…"."""
+    window = make_window(size)
+    footer = window.panels["dose"].footer_bar
+    for head, dose in (((1, 0), 1.0), ((0, 0), 0.0), ((1, 3), 1.0)):
+        window.session.select_head(*head)
+        if dose != 1.0:
+            window.session.put_edit(ScaleHead(*head, dose))
+        footer.row.activate()
+        footer.layout().activate()
+        for child in footer.findChildren(QWidget):
+            if child.isVisible() and isinstance(child, CONTROLS):
+                needed = max(child.minimumSizeHint().width(), 0)
+                assert child.width() >= min(needed, child.maximumWidth()), (child.objectName(), head)
+
+
+@pytest.mark.parametrize("size", [(1280, 720), (1280, 800), (1366, 768), (1440, 900)])
+def test_table_and_formula_of_a_low_window_are_whole(make_window, size):
+    """Story: at 1280 x 800 the last row of the table and of W_QK were cut off."""
+    window = make_window(size)
+    for scene in ("head", "regression"):
+        window.session.set_scene(scene)
+        QCoreApplication.processEvents()
+        table = window.panels["fit"].correspondence
+        assert table.row_rects()[-1].bottom() <= table.height(), scene
+        assert table.height() <= table.parentWidget().height()
+        if not table.noted:
+            assert all(row.note in table.tip(row) for row in table._rows)
+    view = window.panels["circuits"].formula
+    for matrix in (view.W_QK, view.W_OV):
+        assert matrix.height() >= matrix.sizeHint().height()
+        assert view.rect().contains(matrix.geometry())

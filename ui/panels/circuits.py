@@ -147,7 +147,6 @@ class CircuitsPanel(Panel):
 
     def on_compact(self, compact: bool) -> None:
         self.spectrum.setFixedWidth(WIDE if compact else NARROW)
-        self.formula.set_compact(compact)
 
     def on_scene(self, kind: str) -> None:
         head = kind == "head"

@@ -11,9 +11,11 @@ from PySide6.QtWidgets import QHBoxLayout
 from kav.model.edits import ScaleHead, ScaleMlp
 from kav.views import dose
 
+from ..giving_way import GivingWay, at_least
 from ..panel import Panel
 from ..widgets.button import Button
 from ..widgets.caption import Caption
+from ..widgets.card import AROUND
 from ..widgets.combo import Combo
 from ..widgets.dose_plot import DosePlot
 from ..widgets.value_field import ValueField
@@ -21,7 +23,6 @@ from ..widgets.value_field import ValueField
 RESPONSES = (("logit", "logit"), ("log_prob", "log-probability"), ("prob", "probability"), ("kl", "KL"))
 BASELINES = (("zero", "zero"), ("mean", "mean"), ("resample", "resample"))
 SCOPES = (("all", "every position"), ("query", "this position"))
-WIDE = 640  # from this width on the footer has room for baseline and scope
 
 
 class DosePanel(Panel):
@@ -80,6 +81,8 @@ class DosePanel(Panel):
         self.value.valueEntered.connect(self._on_value_entered)
         self.reset.clicked.connect(self._on_reset_clicked)
         self.reset.hide()
+        steps = (self._drop_choices, self._drop_caption, self._drop_response)
+        self._giving_way = GivingWay(self.footer, steps, needed=at_least, beside=self.footer_bar.more)
 
     # --- the three methods of a panel ----------------------------------------------------------------------------
 
@@ -114,8 +117,7 @@ class DosePanel(Panel):
         self._component = None
         self.scope.set_options(SCOPES if head else (("weight", "weight"), ("response", "response")))
         self.scope.set_current("all" if head else "weight")
-        for widget in (self.component, self._response_caption, self.response):
-            widget.setVisible(head)
+        self.component.setVisible(head)
         self._fit_footer()
 
     def on_compact(self, compact: bool) -> None:
@@ -125,17 +127,32 @@ class DosePanel(Panel):
         super().resizeEvent(event)
         self._fit_footer()
 
+    # --- what the footer drops where it has little room, in this order ---
+
     def _fit_footer(self) -> None:
-        """A narrow footer keeps component and response; baseline and scope need room."""
-        head, wide = self.session.kind == "head", self.width() >= WIDE
+        self.footer_bar.set_least(self._giving_way.least())
+        self._giving_way.fit(self.width() - AROUND)
+
+    def _drop_choices(self, drop: bool) -> None:
+        """Baseline and scope decide what "removed" means; they stay in reach."""
+        head, drop = self.session.kind == "head", drop or self.compact
         for widget in (self._baseline_caption, self.baseline):
-            widget.setVisible(head and wide)
-        self.scope.setVisible(wide or not head)
-        self._response_caption.setVisible(head and not self.compact)
-        self.footer_bar.more.hold((self.baseline, self.scope) if head and not wide else ())
+            widget.setVisible(head and not drop)
+        self.scope.setVisible(not head or not drop)
+        self._held = (self.baseline, self.scope) if head and drop else ()
+
+    def _drop_caption(self, drop: bool) -> None:
+        self._response_caption.setVisible(self.session.kind == "head" and not drop and not self.compact)
+
+    def _drop_response(self, drop: bool) -> None:
+        """The axis says what it is."""
+        head = self.session.kind == "head"
+        self.response.setVisible(head and not drop)
+        self.footer_bar.more.hold((*self._held, *((self.response,) if head and drop else ())))
 
     def _update_reset(self) -> None:
         self.reset.setVisible(self.result is not None and self.result.dose != 1.0 and self.session.edited)
+        self._fit_footer()
 
     # --- what the person does ------------------------------------------------------------------------------------
 

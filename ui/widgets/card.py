@@ -23,6 +23,7 @@ from .overflow import Overflow
 from .reading_line import ReadingLine
 
 RADIUS, PADDING, HEADER, FOOTER, EDGE = 8, 14, 54, 40, 3
+AROUND = 2 * PADDING + 2  # what a card is wider than the row of controls in its footer
 
 
 class TitleTab(QAbstractButton):
@@ -245,6 +246,7 @@ class CardFooter(QWidget):
         super().__init__(parent)
         self.setObjectName(name)
         self.setFixedHeight(FOOTER)
+        self._least = 0
         outer = QHBoxLayout(self)
         outer.setContentsMargins(PADDING, 1, PADDING, 0)
         outer.setSpacing(8)
@@ -253,6 +255,15 @@ class CardFooter(QWidget):
         self.more = Overflow(self, name=f"{name.partition('.')[0]}.more")
         outer.addLayout(self.row, 1)
         outer.addWidget(self.more)
+
+    def set_least(self, width: int) -> None:
+        """Set the width down to which the row can make do, by hiding what the "…" then holds."""
+        if width != self._least:
+            self._least = width
+            self.updateGeometry()
+
+    def minimumSizeHint(self) -> QSize:
+        return QSize(self._least + 2 * PADDING, FOOTER) if self._least else super().minimumSizeHint()
 
     @guarded
     def paintEvent(self, event: QPaintEvent, painter: QPainter) -> None:

@@ -17,6 +17,7 @@ from .icon_button import paint_icon
 from .offered import add_choices
 
 HEIGHT, PADDING, ARROW = 26, 10, 13
+LEAST, ENOUGH = 72, 128  # width down to which it gives way, by its text
 SEARCHED_FROM = 24  # so many options are opened as a list that typing narrows
 
 
@@ -145,7 +146,9 @@ class Combo(QComboBox):
         return QSize(self._width or min(round(widest) + 2 * PADDING + ARROW + 8, self._most), HEIGHT)
 
     def minimumSizeHint(self) -> QSize:
-        return QSize(min(self.sizeHint().width(), 72), HEIGHT)
+        """As wide as the chosen text without what is in brackets, within limits."""
+        needed = round(text_width(_without_note(shown(self.currentText())), self.font())) + 2 * PADDING + ARROW + 8
+        return QSize(min(self.sizeHint().width(), max(LEAST, min(needed, ENOUGH))), HEIGHT)
 
     def wheelEvent(self, event: QWheelEvent) -> None:
         if self.hasFocus():
@@ -161,11 +164,15 @@ class Combo(QComboBox):
         fill = theme.sunk if not on else theme.hover if self.underMouse() else theme.panel
         box(painter, rect, fill=fill, border=theme.ctrl if on else theme.border)
         ink = theme.ink if on else theme.disabled
-        text = QFontMetricsF(self.font()).elidedText(
-            shown(self.currentText()), Qt.TextElideMode.ElideRight, rect.width() - 2 * PADDING - ARROW
-        )
+        text, room = shown(self.currentText()), rect.width() - 2 * PADDING - ARROW
+        if text_width(text, self.font()) > room:  # what is in brackets goes first
+            text = QFontMetricsF(self.font()).elidedText(_without_note(text), Qt.TextElideMode.ElideRight, room)
         draw_text(painter, PADDING, baseline(rect.center().y(), self.font()), text, self.font(), ink)
         arrow = QRectF(rect.right() - ARROW - 4, rect.center().y() - ARROW / 2, ARROW, ARROW)
         paint_icon(painter, "chevron", arrow, theme.text2 if on else theme.disabled)
         if self.hasFocus():
             focus_ring(painter, rect)
+
+
+def _without_note(text: str) -> str:
+    return text[: text.rindex(" (")] if text.endswith(")") and " (" in text else text

@@ -34,7 +34,7 @@ class Correspondence(Control):
         self._over = ""
         self.setFixedWidth(WIDTH)
         fill(self)
-        self.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Minimum)
+        self.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Maximum)
 
     def set_rows(self, rows: Sequence[Row]) -> None:
         """Show these rows; those that are as before are not painted again."""
@@ -50,26 +50,40 @@ class Correspondence(Control):
             if old != row:
                 self.update(rect.toAlignedRect())
 
+    @property
+    def noted(self) -> bool:
+        """Whether there is room for a line on what each row is; else the tooltip says it."""
+        return self.height() >= self.sizeHint().height()
+
     def row_rects(self) -> list[QRectF]:
         """Return the place of each row, in pixels."""
+        return self._rects(noted=self.noted)
+
+    def _rects(self, *, noted: bool) -> list[QRectF]:
         rects, y, group = [], 0.0, None
         for row in self._rows:
             here = _GROUPS.get(row.key, group)
             if group is not None and here != group:
                 y += BREAK
             group = here
-            height = NAME + (NOTE if row.note else 0)
+            height = NAME + (NOTE if row.note and noted else 0)
             rects.append(QRectF(0, y, WIDTH, height))
             y += height
         return rects
 
     def sizeHint(self) -> QSize:
-        rects = self.row_rects()
+        return self._size(noted=True)
+
+    def minimumSizeHint(self) -> QSize:
+        return self._size(noted=False)
+
+    def _size(self, *, noted: bool) -> QSize:
+        rects = self._rects(noted=noted)
         return QSize(WIDTH, int(rects[-1].bottom()) + 2 if rects else 0)
 
     def tip(self, row: Row) -> str:
         """Return what the tooltip of a row says: more on it, and its note where that is cut off."""
-        cut = text_width(row.note, font(11)) > WIDTH - TEXT
+        cut = not self.noted or text_width(row.note, font(11)) > WIDTH - TEXT
         return "\n".join(text for text in (row.note if cut else "", row.tip) if text)
 
     def _hover(self, key: str) -> None:
@@ -121,6 +135,6 @@ class Correspondence(Control):
         draw_text(painter, TEXT, baseline(middle, f), row.name, f, theme.text2)
         ink = getattr(theme, row.role) if row.role in ("error", "muted") else theme.ink
         draw_text(painter, RIGHT - text_width(row.value, strong), baseline(middle, f), row.value, strong, ink)
-        if row.note:
+        if row.note and self.noted:
             base = baseline(rect.top() + NAME + NOTE / 2 - 1, font(11))
             draw_text(painter, TEXT, base, elided(row.note, WIDTH - TEXT, 11), font(11), theme.muted)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from PySide6.QtCore import Qt
+from PySide6.QtCore import QSize, Qt
+from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QGridLayout, QVBoxLayout, QWidget
 
 from kav.views.circuits import Formula
@@ -12,6 +13,8 @@ from .reading_line import ReadingLine
 from .small_matrix import SmallMatrix
 
 EDGE = 16
+LINE = {False: 24, True: 18}  # height of a line above the matrices, by whether there is little height
+BELOW = 28
 ABOVE = 2  # lines above the matrices; the next one explains W_OV, the others are below
 
 
@@ -22,9 +25,9 @@ class FormulaView(QWidget):
         super().__init__(parent)
         self.setObjectName(name)
         self.setAccessibleName("the fit as an attention head")
-        self._lines = [ReadingLine(self, name=f"{name}.line{i}", height=24) for i in range(ABOVE)]
+        self._lines = [ReadingLine(self, name=f"{name}.line{i}", height=LINE[False]) for i in range(ABOVE)]
         self._moved = ReadingLine(self, name=f"{name}.moved", px=11)
-        self._below = ReadingLine(self, name=f"{name}.below", px=11, height=28)
+        self._below = ReadingLine(self, name=f"{name}.below", px=11, height=BELOW)
         self.W_QK = SmallMatrix(self, name=f"{name}.W_QK")
         self.W_OV = SmallMatrix(self, name=f"{name}.W_OV")
         column = QVBoxLayout(self)
@@ -46,13 +49,27 @@ class FormulaView(QWidget):
         column.addWidget(self._below)
         column.addStretch(1)
 
-    def set_compact(self, compact: bool) -> None:
-        """Drop the last line and make the cells low, or as usual."""
-        self._below.setVisible(not compact)
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        """Where there is little height the cells are low and the last line is dropped."""
+        super().resizeEvent(event)
+        self._set_low(self.height() < self._height(low=False))
+
+    def _height(self, *, low: bool) -> int:
+        margins = self.layout().contentsMargins()
+        around = margins.top() + margins.bottom() + 3
+        lines = ABOVE * LINE[low] + (0 if low else BELOW)
+        return around + lines + SmallMatrix.height_of(3, low=low)
+
+    def minimumSizeHint(self) -> QSize:
+        return QSize(super().minimumSizeHint().width(), self._height(low=True))
+
+    def _set_low(self, low: bool) -> None:
+        self._below.setVisible(not low)
         for line in self._lines:
-            line.setFixedHeight(18 if compact else 24)
+            line.setFixedHeight(LINE[low])
         for matrix in (self.W_QK, self.W_OV):
-            matrix.set_compact(compact)
+            matrix.set_low(low)
+        self.layout().activate()
 
     def set_formula(self, formula: Formula | None) -> None:
         """Show a formula; without W_QK (the kernel is not exp(bilinear)) only the lines and W_OV."""

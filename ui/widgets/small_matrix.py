@@ -56,11 +56,16 @@ class SmallMatrix(QWidget):
         self.updateGeometry()
         self.update()
 
-    def set_compact(self, compact: bool) -> None:
+    def set_low(self, low: bool) -> None:
         """Make the cells low, or as high as usual."""
-        self._cell_height = LOW if compact else CELL_HEIGHT
+        self._cell_height = LOW if low else CELL_HEIGHT
         self.updateGeometry()
         self.update()
+
+    @staticmethod
+    def height_of(n_rows: int, *, low: bool) -> int:
+        """Return the height of a matrix of so many rows."""
+        return TITLE + NAMES + n_rows * ((LOW if low else CELL_HEIGHT) + GAP)
 
     def _left(self) -> float:
         return max((text_width(name, 11, 500) for name in self._rows), default=0.0) + 14
