@@ -18,7 +18,9 @@ from kav.arrays import probe
 from kav.errors import KavError
 from kav.model.forecast import size_text
 from kav.model.local import BUNDLED, Place, bundled, cache_folder, cached, look, name_of
+from kav.model.trace import Trace
 from kav.task import Task
+from kav.views.so_far import FirstLayers, SoFar
 
 from .recent import Recent
 from .session import Session
@@ -56,6 +58,7 @@ class Opened:
 
     source: str
     model: Any
+    first_layers: Trace | None = None  # of the prompt, run while the rest was read
 
 
 @dataclass(frozen=True)
@@ -74,6 +77,8 @@ class _How:
     ask: bool
     strict: bool
     tied: bool
+    prompt: str
+    bos: bool | None
 
 
 class Opening(QObject):
@@ -97,11 +102,13 @@ class Opening(QObject):
         self.name = ""  # of the model that is being opened, "" = none
         self.fraction = 0.0
         self.step = ""  # what is being read: "layer 3 of 30"
+        self.so_far: SoFar | None = None  # the heads of the layers read so far, where reading takes long
         self.refused = ""  # the source that was refused last
         self._source = ""
         self._session = session
         self._engine = session.engine
         self._engine.progressed.connect(self._on_engine_progressed)
+        self._engine.showed.connect(self._on_engine_showed)
         self._engine.finished.connect(self._on_engine_finished)
         self._engine.failed.connect(self._on_engine_failed)
 
@@ -122,7 +129,8 @@ class Opening(QObject):
             Whether to use the embedding as the output matrix.
         """
         self._set(source, name_of(source))
-        how = _How(self.recent.device, ask and not strict, strict, tied)
+        session = self._session
+        how = _How(self.recent.device, ask and not strict, strict, tied, session.prompt, session.bos)
         work = partial(_open, source, how)
         self._engine.submit("model", work, lane=LANE)
 
@@ -142,12 +150,17 @@ class Opening(QObject):
         return str(Path(self.recent.sources[0]).parent) if self.recent.sources else ""
 
     def _set(self, source: str, name: str) -> None:
-        self._source, self.name, self.fraction, self.step = source, name, 0.0, ""
+        self._source, self.name, self.fraction, self.step, self.so_far = source, name, 0.0, "", None
         self.changed.emit()
 
     def _on_engine_progressed(self, channel: str, fraction: float, text: str) -> None:
         if channel == "model" and self.name:
             self.fraction, self.step = fraction, text
+            self.changed.emit()
+
+    def _on_engine_showed(self, channel: str, so_far: SoFar) -> None:
+        if channel == "model" and self.name:
+            self.so_far = so_far
             self.changed.emit()
 
     def _on_engine_finished(self, channel: str, value: Any) -> None:
@@ -168,7 +181,7 @@ class Opening(QObject):
         if opened.source not in BUNDLED.values():
             self.recent.add(opened.source)
         self.look()
-        self._session.set_model(opened.model)
+        self._session.set_model(opened.model, first_layers=opened.first_layers)
         if opened.model.notes:
             self._session.problemRaised.emit(KavError(opened.model.notes[0], "; ".join(opened.model.notes[1:])))
 
@@ -211,9 +224,10 @@ def _open(source: str, how: _How, task: Task) -> Opened | Question:
     question = _question(source, device) if how.ask and source not in BUNDLED.values() else None
     if question is not None:
         return question
-    model = kav.open_model(source, device=device, tied=how.tied, task=task)
+    first = FirstLayers(task.show, how.prompt, how.bos)
+    model = kav.open_model(source, device=device, tied=how.tied, task=task, so_far=first)
     name = name_of(source) + (" (output matrix: the embedding)" if how.tied else "")
-    return Opened(source, replace(model, name=name, notes=(lost, *model.notes) if lost else model.notes))
+    return Opened(source, replace(model, name=name, notes=(lost, *model.notes) if lost else model.notes), first.trace)
 
 
 def _question(source: str, device: str) -> Question | None:

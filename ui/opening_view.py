@@ -11,12 +11,14 @@ from PySide6.QtWidgets import QMainWindow
 
 from kav.errors import KavError, NoOutputMatrixError, PromptError
 from kav.model.local import name_of
+from kav.views.so_far import SoFar, time_left
 
 from .importing import Importing, is_table
 from .notice import MARGIN, Notice
 from .opening import Opening, Question
 from .session import Session
 from .widgets.drop_target import DropTarget
+from .widgets.run_card import RunCard
 from .widgets.states import BusyPill, ProgressLine
 
 BUSY_AFTER = 150  # ms; shorter waits are not worth a change of the picture
@@ -36,8 +38,11 @@ class OpeningView(QObject):
         self.drop = DropTarget(window)
         self.pill = BusyPill(window, name="opening")
         self.pill.hide()
+        self.card = RunCard(window, name="opening.card", what="stop opening")
+        self.card.hide()
         self.line = ProgressLine(window, name="opening.progress")
         self.line.hide()
+        self._shown: SoFar | None = None
         self._timer = QTimer(self, singleShot=True, interval=BUSY_AFTER)
         self._timer.timeout.connect(self._on_timer_timeout)
         window.setAcceptDrops(True)
@@ -45,7 +50,9 @@ class OpeningView(QObject):
         opening.changed.connect(self._on_opening_changed)
         opening.asked.connect(self._on_opening_asked)
         session.problemRaised.connect(self._on_session_problem_raised)
-        self.pill.cancelRequested.connect(opening.cancel)
+        for cancelled in (self.pill.cancelRequested, self.card.cancelRequested):
+            cancelled.connect(opening.cancel)
+        self.card.resized.connect(self._place)
         notice.actionRequested.connect(self._on_notice_action_requested)
 
     # --- progress ------------------------------------------------------------------------------------------------
@@ -54,13 +61,15 @@ class OpeningView(QObject):
         opening = self._opening
         if not opening.name:
             self._timer.stop()
-            self.pill.hide()
-            self.line.hide()
+            for widget in (self.pill, self.card, self.line):
+                widget.hide()
             return
         how_far = opening.step or f"{100 * opening.fraction:.0f} %"
-        self.pill.set_text(f"Opening {_short(opening.name)}, {how_far}")
+        text = f"Opening {_short(opening.name)}, {how_far}"
+        self.pill.set_text(text)
         self.line.set_fraction(opening.fraction)
-        if self.pill.isVisible():
+        if self.line.isVisible():
+            self._show_heads(text)
             self._place()
         elif not self._timer.isActive():
             self._timer.start()
@@ -70,16 +79,34 @@ class OpeningView(QObject):
         self.line.show()
         self._place()
 
+    def _show_heads(self, text: str) -> None:
+        """Where there are heads of the first layers already, their card takes the place of the pill."""
+        so_far = self._opening.so_far
+        if so_far is None:
+            return
+        if self.card.isHidden():
+            self.card.begin(text, heads=self._session.runs is None)
+            self.card.show()
+            self.pill.hide()
+        if so_far is not self._shown:
+            self.card.show_heads(so_far.thumbs, so_far.n_layers)
+            self._shown = so_far
+        self.card.say(f"{text}, {time_left(so_far.seconds_left)}", self._opening.fraction)
+
     def _place(self) -> None:
-        """The line under the bars at the top, the pill at the bottom, above a notice if there is one."""
+        """The line under the bars at the top, pill or card at the bottom, above a notice or a run if there is one."""
         window = self._window
         top = window.menuWidget().geometry().bottom() + 1
         self.line.setGeometry(0, top, window.width(), self.line.height())
         self.pill.adjustSize()
         floor = self.notice.y() - 8 if self.notice.isVisible() else window.height() - STATUS - MARGIN
+        others = [card.y() - 8 for card in window.findChildren(RunCard) if card is not self.card and card.isVisible()]
+        floor = min([floor, *others])
         self.pill.move((window.width() - self.pill.width()) // 2, floor - self.pill.height())
         self.line.raise_()
         self.pill.raise_()
+        if self.card.isVisible():
+            self.card.stand_on(floor)
 
     # --- questions and refusals ----------------------------------------------------------------------------------
 
@@ -119,7 +146,7 @@ class OpeningView(QObject):
         elif kind == QEvent.Type.Drop and isinstance(event, QDropEvent):
             return self._drop(event)
         elif kind == QEvent.Type.Resize:
-            if self.pill.isVisible():
+            if self.line.isVisible():
                 self._place()
             if self.drop.isVisible():
                 self.drop.setGeometry(self._window.rect())

@@ -17,7 +17,6 @@ from .widgets.run_card import RunCard
 
 CHANNEL = "trace"
 BUSY_AFTER = 400  # ms; shorter waits are seen in the panels soon enough
-WIDEST = 720
 STATUS = 26
 
 
@@ -29,7 +28,7 @@ class Running(QObject):
         self._window, self._session, self._notice = window, session, notice
         self._text = ""
         self._so_far: SoFar | None = None
-        self.card = RunCard(window)
+        self.card = RunCard(window, name="running", what="give this run up")
         self.card.hide()
         self._timer = QTimer(self, singleShot=True, interval=BUSY_AFTER)
         self._timer.timeout.connect(self._on_timer_timeout)
@@ -78,14 +77,8 @@ class Running(QObject):
 
     def _place(self) -> None:
         """At the bottom of the window, above a notice if there is one."""
-        window = self._window
-        width = min(WIDEST, window.width() - 2 * MARGIN)
-        self.card.setFixedWidth(width)
-        self.card.layout().activate()
-        height = self.card.layout().sizeHint().height()
-        floor = self._notice.y() - 8 if self._notice.isVisible() else window.height() - STATUS - MARGIN
-        self.card.setGeometry((window.width() - width) // 2, floor - height, width, height)
-        self.card.raise_()
+        notice = self._notice
+        self.card.stand_on(notice.y() - 8 if notice.isVisible() else self._window.height() - STATUS - MARGIN)
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
         """Follow the window's size, and let Esc give the run up."""

@@ -38,13 +38,17 @@ class Runs:
 
 @dataclass(frozen=True)
 class Wanted:
-    """What to run: a prompt and edits; `unasked` = it may take no more than half of the free memory."""
+    """What to run: a prompt and edits; `unasked` = it may take no more than half of the free memory.
+
+    `first_layers` is a run of the model's first layers alone, to start from where there is no other.
+    """
 
     model: Any
     prompt: str
     edits: tuple[Edit, ...]
     bos: bool | None
     unasked: bool = True
+    first_layers: Trace | None = None
 
 
 def run_prompt(wanted: Wanted, last: Runs | None, task: Task) -> Runs:
@@ -62,7 +66,7 @@ def run_prompt(wanted: Wanted, last: Runs | None, task: Task) -> Runs:
         check_prompt(model, tokens)
     task.report(0.0, f"{len(tokens.ids):,} tokens through {model.config.n_layers} layers")
     start = time.perf_counter()
-    earlier = last.base if last is not None else None
+    earlier = last.base if last is not None else wanted.first_layers
     base = last.base if known else run(model, tokens, base=earlier, task=task, so_far=teller(task.show))
     fitting = tuple(edit for edit in edits if fits(edit, len(tokens.ids)))
     if known and last.edits == fitting:

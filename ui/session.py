@@ -61,6 +61,7 @@ class Session(Looking, RegressionChanges, QObject):
         self.prompt = DEFAULT.prompt
         self.bos: bool | None = None  # whether a start token stands first; None = as the model's own tokenizer does
         self.runs: Runs | None = None
+        self._first_layers: Trace | None = None
         self._start_looking(Place(selection=Selection(layer=DEFAULT.layer, head=DEFAULT.head)))
         self.document = Document(samples=BUILT_IN[0])
         self._drag = 0
@@ -110,12 +111,15 @@ class Session(Looking, RegressionChanges, QObject):
 
     # --- model and prompt ----------------------------------------------------------------------------------------
 
-    def set_model(self, model: Any) -> None:
-        """Show another model; if it is the same one, read again or elsewhere, selection and edits stay."""
+    def set_model(self, model: Any, *, first_layers: Trace | None = None) -> None:
+        """Show another model; if it is the same one, read again or elsewhere, selection and edits stay.
+
+        `first_layers` is what there is of a run of it, if anything.
+        """
         if model is self.model:
             return
         before, self.model = self.model, model
-        self.runs = None
+        self.runs, self._first_layers = None, first_layers
         if model.tokenizer is None and not is_ids(self.prompt, model.config.d_vocab):
             self._set_prompt(example_ids(model.config.d_vocab))
         elif before is not None and before.tokenizer is None and model.tokenizer is not None:
@@ -174,7 +178,7 @@ class Session(Looking, RegressionChanges, QObject):
     def _request_runs(self) -> None:
         if self.model is not None:
             unasked = self.prompt != self._allowed
-            wanted = Wanted(self.model, self.prompt, self.edits, self._start_token(), unasked)
+            wanted = Wanted(self.model, self.prompt, self.edits, self._start_token(), unasked, self._first_layers)
             self.engine.submit("trace", partial(run_prompt, wanted, self.runs), lane="runs")
 
     def _start_token(self) -> bool | None:
@@ -187,7 +191,7 @@ class Session(Looking, RegressionChanges, QObject):
         if channel == "cut":
             self.set_prompt(value)
         elif channel == "trace" and value.is_of(self.model) and value is not self.runs:
-            self.runs = value
+            self.runs, self._first_layers = value, None
             self.traceChanged.emit()
 
     def _tell_fallback(self) -> None:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from kav.arrays import device_failure, probe, release_device_memory, to_device
 from kav.errors import ModelError
-from kav.model.config import Config
+from kav.model.config import Config, Weights
 from kav.model.expected import Tensors
 from kav.model.family import Family
 from kav.model.family_config import Raw, config_of, family_of
@@ -59,6 +59,7 @@ def open_model(
     dtype: str = "float32",
     tied: bool = False,
     task: Task | None = None,
+    so_far: Callable[[Model, int], None] | None = None,
 ) -> Model:
     """Return a model that is ready to run.
 
@@ -75,6 +76,10 @@ def open_model(
         way out where a checkpoint says that it has an output matrix and has none.
     task : Task or None
         Reports after every layer.
+    so_far : callable or None
+        ``so_far(model, n_layers)`` is called whenever some more layers are read, but for the last: with a model of the
+        layers so far, which runs and predicts nothing, and how many layers there will be. A run of it is a `base` for
+        runs of the whole model.
 
     Raises
     ------
@@ -89,7 +94,7 @@ def open_model(
     if where != "cpu" and not found.forecast(dtype=dtype, where=where).fits:
         return _on_cpu(found, str(source), dtype, task, "the GPU has too little free memory")
     try:
-        return _opened(found, str(source), where, dtype=dtype, task=task)
+        return _opened(found, str(source), where, dtype=dtype, task=task, so_far=so_far)
     except Exception as error:
         failure = device_failure(error)
         if failure is None:
@@ -104,7 +109,15 @@ def _on_cpu(found: Checkpoint, source: str, dtype: str, task: Task | None, reaso
     return replace(model, notes=(f"{reason}; kav goes on, on the CPU", *model.notes))
 
 
-def _opened(found: Checkpoint, source: str, where: str, *, dtype: str, task: Task | None) -> Model:
+def _opened(
+    found: Checkpoint,
+    source: str,
+    where: str,
+    *,
+    dtype: str,
+    task: Task | None,
+    so_far: Callable[[Model, int], None] | None = None,
+) -> Model:
     needed = found.forecast(dtype=dtype, where=where)
     if not needed.fits:
         raise ModelError(
@@ -115,8 +128,15 @@ def _opened(found: Checkpoint, source: str, where: str, *, dtype: str, task: Tas
     trial = Trial(words.source) if words is not None and words.tried and source != "bundled" else None
     reader = Reader(found.tensors, found.family, found.raw, found.config, task)
     reader.check()
+
+    tokenizer = _tokenizer(words, found.config.d_vocab)  # reads nothing before it is asked
+
+    def begun(config: Config, weights: Weights) -> None:
+        if so_far is not None and (trial is None or trial.passed()):
+            so_far(Model(config, weights, where, found.name, tokenizer, source), found.config.n_layers)
+
     try:
-        config, weights = reader.weights(lambda array: to_device(array.astype(dtype, copy=False), where))
+        config, weights = reader.weights(lambda array: to_device(array.astype(dtype, copy=False), where), begun)
     except MemoryError as error:
         if device_failure(error) is not None:
             raise
@@ -124,7 +144,7 @@ def _opened(found: Checkpoint, source: str, where: str, *, dtype: str, task: Tas
     if trial is not None:
         trial.finish()
     notes += tuple(f"weights must be finite, got {n:,} that are not in {name}" for name, n in reader.not_finite.items())
-    return Model(config, weights, where, found.name, _tokenizer(words, config.d_vocab), source, found.tied, notes)
+    return Model(config, weights, where, found.name, tokenizer, source, found.tied, notes)
 
 
 def _with_embedding(found: Checkpoint) -> Checkpoint:

@@ -110,6 +110,16 @@ class Model:
             raise ModelError(f'a token must be written "#id" where a model has no tokenizer, got {text!r}')
         return self.tokenizer.find(text)
 
+    def starts_with(self, other: Model) -> bool:
+        """Return whether another model is this one, or one of its first layers alone."""
+        n, own = len(other.weights.blocks), self.weights
+        return other is self or (
+            other.device == self.device
+            and other.weights.W_E is own.W_E
+            and n <= len(own.blocks)
+            and all(one is same for one, same in zip(other.weights.blocks, own.blocks[:n], strict=True))
+        )
+
     def unembed(self, resid: Array) -> Array:
         """Return the logits of final residual streams (..., d_model) on the device, shape (..., d_vocab)."""
         return unembed(self.config, self.weights, resid)

@@ -135,6 +135,10 @@ class Trial:
         if not self._reason:
             _passed().add(digest)
 
+    def passed(self) -> bool:
+        """Return whether it has ended well already."""
+        return not self._thread.is_alive() and not self._reason
+
     def finish(self) -> None:
         """Wait for the end.
 

@@ -238,8 +238,9 @@ def run(
     edits : iterable of Edit
         Together they say how the run differs from the model as it is.
     base : Trace or None
-        An earlier trace of this model. What cannot differ from it is taken over: layers below the first edit that
-        differs, and the positions before the first token (or edited row) that differs.
+        An earlier trace of this model, or of its first layers alone (`Model.starts_with`). What cannot differ from it
+        is taken over: layers below the first edit that differs, and the positions before the first token (or edited
+        row) that differs.
     task : Task or None
         Reports after every layer.
     so_far : callable or None
@@ -273,7 +274,7 @@ def _run(
     config = model.config
     check_memory(model, len(tokens.ids))
     resolved = resolve(edits, config, len(tokens.ids))
-    if base is not None and base.model is not model:
+    if base is not None and not model.starts_with(base.model):
         base = None
     same = 0 if base is None else common(config, tokens.ids, base.tokens.ids)
     rows = embed(config, model.weights, tokens.ids, same)  # (n_tokens - same, d_model)
@@ -281,6 +282,9 @@ def _run(
     layers = []
     for layer, block in enumerate(model.weights.blocks):
         here, past = of_layer(resolved, layer), None
+        if base is not None and layer == len(base.layers):  # the base goes no further
+            rows = rows if same == 0 else stream_from(base.resid_final, 0, same, rows)
+            base, same = None, 0
         if base is not None:
             past = Past(base.layers[layer], base.edits_of(layer), base.n_tokens)
             kept = unchanged(config, same, here, past, n_tokens=len(tokens.ids))

@@ -25,6 +25,9 @@ from kav.threads import each, n_workers
 Put = Callable[[np.ndarray], Array]
 """Brings a host array to the model's device and dtype."""
 
+SoFar = Callable[[Config, Weights], None]
+"""Takes config and weights of the model that the layers read so far are."""
+
 
 @dataclass(frozen=True)
 class Reader(Expected):
@@ -58,12 +61,16 @@ class Reader(Expected):
         """A stored bias, None where the rule says that there is none."""
         return self.read(f"{name}.bias") if self.has(rule) else None
 
-    def weights(self, put: Put) -> tuple[Config, Weights]:
-        """All weights on the device, and the config with what only the weights can tell."""
+    def weights(self, put: Put, so_far: SoFar | None = None) -> tuple[Config, Weights]:
+        """All weights on the device, and the config with what only the weights can tell.
+
+        `so_far` is told whenever some more layers are read, but for the last.
+        """
         c, names, task = self.config, self.family.names, self.task
         if task is not None:
             task.report(0.0, "embedding")
         W_E = put(self.read(f"{names.embed}.weight"))
+        below = {"W_E": W_E, "W_pos": _maybe(self.positions(), put), "norm_embed": self.norm(names.norm_embed, put)}
         blocks: list[Block] = []
         while len(blocks) < c.n_layers:  # as many layers at a time as there are threads
             some = range(len(blocks), min(c.n_layers, len(blocks) + n_workers()))
@@ -71,13 +78,10 @@ class Reader(Expected):
             if task is not None:
                 for layer in some:
                     task.report((layer + 1) / c.n_layers, f"layer {layer + 1} of {c.n_layers}")
-        weights = Weights(
-            W_E=W_E,
-            blocks=tuple(blocks),
-            W_pos=_maybe(self.positions(), put),
-            norm_embed=self.norm(names.norm_embed, put),
-            **self.head(W_E, put),
-        )
+            if so_far is not None and len(blocks) < c.n_layers:
+                partial = replace(c, n_layers=len(blocks), has_logits=False)
+                so_far(partial, Weights(**below, blocks=tuple(blocks), norm_final=None, W_U=None))
+        weights = Weights(**below, blocks=tuple(blocks), **self.head(W_E, put))
         silent = all(block.mlp is None for block in blocks)
         c = replace(c, has_logits=not self.headless)
         return (replace(c, attention_only=True, d_mlp=0) if silent else c), weights

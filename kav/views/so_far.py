@@ -1,4 +1,5 @@
-"""What is there of a run that takes a while: the heads of its first layers, and how long the rest will take."""
+"""What is there of a run, or of a model being read, that takes a while: the heads of its first layers, and how long the
+rest will take."""
 
 from __future__ import annotations
 
@@ -6,12 +7,15 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from kav.model.trace import Trace
+from kav.errors import KavError
+from kav.model.model import Model
+from kav.model.trace import Trace, run
 from kav.views.attention import Thumb
 from kav.views.head.attention import layer_thumbs
 
 SLOW = 4.0
-"""Seconds from which a run is told about layer by layer: the heads of its layers take a tenth of its time."""
+"""Seconds from which a run, or the reading of a model, is told about: the heads of its layers take a tenth of a run's
+time."""
 
 
 @dataclass(frozen=True)
@@ -74,3 +78,57 @@ def teller(show: Callable[[SoFar], None], *, clock: Callable[[], float] = time.p
         began = clock()
 
     return tell
+
+
+class FirstLayers:
+    """Runs a prompt through the layers of a model that is being read, as they come; `open_model` takes it as `so_far`.
+
+    Models that are read soon are not told about, and a prompt that would hold up the reading is left alone: so is one
+    that the model refuses, which is said when the whole model runs it.
+
+    Parameters
+    ----------
+    show : callable
+    prompt : str
+    bos : bool or None
+        Whether a start token stands first, where the model has one.
+    clock : callable
+        Seconds, from any beginning.
+    """
+
+    def __init__(
+        self,
+        show: Callable[[SoFar], None],
+        prompt: str,
+        bos: bool | None = None,
+        *,
+        clock: Callable[[], float] = time.perf_counter,
+    ) -> None:
+        self.trace: Trace | None = None
+        self._show, self._prompt, self._bos, self._clock = show, prompt, bos, clock
+        self._thumbs: list[tuple[Thumb, ...]] = []
+        self._given_up = False
+        self._n_read = 0
+        self._read_at = clock()
+
+    def __call__(self, model: Model, n_layers: int) -> None:
+        """Show the heads of the layers so far."""
+        n_read, now = model.config.n_layers, self._clock()
+        took = now - self._read_at
+        left = took / (n_read - self._n_read) * (n_layers - n_read)
+        if not self._given_up and (self._thumbs or took + left > SLOW):
+            try:
+                self.trace = self._run(model)
+            except KavError:
+                self._given_up = True
+            else:
+                self._show(SoFar(self.trace.n_tokens, n_layers, tuple(self._thumbs), left))
+                self._given_up = self._clock() - now > took
+        self._n_read, self._read_at = n_read, self._clock()
+
+    def _run(self, model: Model) -> Trace:
+        """One more step of the run: what is there of it is not run again."""
+        takes_bos = model.tokenizer is not None and model.tokenizer.bos_id is not None
+        trace = run(model, model.encode(self._prompt, self._bos if takes_bos else None), base=self.trace)
+        self._thumbs.extend(layer_thumbs(trace, layer) for layer in range(len(self._thumbs), model.config.n_layers))
+        return trace

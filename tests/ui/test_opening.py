@@ -6,6 +6,7 @@ import threading
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 from PySide6.QtCore import QEvent, QMimeData, QPointF, QSettings, Qt, QUrl
 from PySide6.QtGui import QDragLeaveEvent, QDropEvent
@@ -13,9 +14,12 @@ from PySide6.QtWidgets import QApplication, QFileDialog
 from safetensors.numpy import load_file, save_file
 
 import kav
+from kav.model import weights as weights_module
 from kav.model.forecast import Forecast
+from kav.views import so_far as so_far_module
 from tests.ui.dragging import enter_event
 from ui import opening as opening_module
+from ui import runs as runs_module
 from ui.engine import Engine
 from ui.recent import MOST, Recent
 from ui.runs import example_ids
@@ -63,7 +67,7 @@ class Gate:
         self.original = kav.open_model
         monkeypatch.setattr(kav, "open_model", self.open)
 
-    def open(self, source, *, device="auto", tied=False, task=None):
+    def open(self, source, *, device="auto", tied=False, task=None, so_far=None):
         while not self.go.wait(0.01):
             task.report(self.fraction)
         return self.original(source, device="cpu", task=task)
@@ -485,3 +489,73 @@ def test_closing_the_window_while_a_model_opens_is_quiet(make_window, folder, mo
     window.close()
     assert not window.engine.busy()
     QApplication.sendPostedEvents(None, QEvent.Type.MetaCall)
+
+
+class ReadingGate(Gate):
+    """Stops after the first layer of a real model was read."""
+
+    def open(self, source, *, device="auto", tied=False, task=None, so_far=None):
+        def told(model, n_layers):
+            task.report(0.5, "layer 1 of 2")
+            so_far(model, n_layers)
+            while not self.go.wait(0.01):
+                task.report(0.5, "layer 1 of 2")
+
+        return self.original(source, device="cpu", task=task, so_far=told)
+
+
+@pytest.fixture
+def reading(monkeypatch):
+    monkeypatch.setattr(so_far_module, "SLOW", 0.0)
+    monkeypatch.setattr(weights_module, "n_workers", lambda: 1)
+    gate = ReadingGate(monkeypatch)
+    yield gate
+    gate.go.set()
+
+
+def test_heads_of_the_first_layers_are_there_while_a_model_is_read(make_window, folder, qtbot, reading):
+    window = make_window(engine=Engine())
+    window.session.set_prompt("3 1 4 1 5 9 2 6")
+    card = window.opening_view.card
+    window.opening.open(str(folder))
+    qtbot.waitUntil(card.isVisible)
+    assert not window.opening_view.pill.isVisible()
+    assert card.text().startswith("Opening mine, layer 1 of 2, ")
+    assert not card.mosaic.isVisible()  # the open model is looked at
+    qtbot.mouseClick(card.heads_button, Qt.MouseButton.LeftButton)
+    assert card.mosaic.isVisible()
+    assert window.rect().contains(card.geometry())
+    assert window.session.model.name == "induction"
+    reading.go.set()
+    qtbot.waitUntil(lambda: window.session.runs is not None and window.session.model.name == "mine")
+    qtbot.waitUntil(lambda: not card.isVisible())
+    fresh = kav.run(window.session.model, window.session.trace.tokens)
+    np.testing.assert_array_equal(window.session.trace.logits(-1), fresh.logits(-1))
+
+
+def test_run_made_while_a_model_was_read_is_gone_on_with(make_window, folder, qtbot, reading, monkeypatch):
+    bases = []
+    monkeypatch.setattr(
+        runs_module, "run", lambda *of, **named: (bases.append(named["base"]), kav.run(*of, **named))[1]
+    )
+    window = make_window(engine=Engine())
+    window.session.set_prompt("3 1 4 1 5 9 2 6")
+    qtbot.waitUntil(window.settled)
+    reading.go.set()
+    window.opening.open(str(folder))
+    qtbot.waitUntil(lambda: window.session.runs is not None and window.session.model.name == "mine")
+    assert len(bases[-1].layers) == 1
+    assert window.session.model.starts_with(bases[-1].model)
+
+
+def test_reading_is_stopped_on_its_card(make_window, folder, qtbot, reading):
+    window = make_window(engine=Engine())
+    window.session.set_prompt("3 1 4 1 5 9 2 6")
+    card = window.opening_view.card
+    window.opening.open(str(folder))
+    qtbot.waitUntil(card.isVisible)
+    qtbot.mouseClick(card.cancel, Qt.MouseButton.LeftButton)
+    assert not card.isVisible()
+    qtbot.waitUntil(lambda: not window.session.engine.busy())
+    assert window.session.model.name == "induction"
+    assert window.opening.so_far is None

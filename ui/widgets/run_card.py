@@ -20,14 +20,15 @@ from .states import ProgressLine, Words
 
 HEADS = 196  # height of the heads
 PICTURE = 150  # side of the chosen head's picture
+WIDEST, SIDE = 720, 16
 
 
 class HeadPicture(QWidget):
     """The chosen head's pattern, queries down and keys across."""
 
-    def __init__(self, parent: QWidget) -> None:
+    def __init__(self, parent: QWidget, *, name: str) -> None:
         super().__init__(parent)
-        self.setObjectName("running.head")
+        self.setObjectName(name)
         self._thumb: Thumb | None = None
         self.setFixedSize(PICTURE + 8, HEADS)
 
@@ -55,29 +56,31 @@ class HeadPicture(QWidget):
 class RunCard(QFrame):
     """One line with Cancel; below it, if wanted, the heads of the first layers and the one that is chosen.
 
+    `what` says what Cancel does.
+
     Signals
     -------
-    cancelRequested() : give the run up. resized() : the heads are shown, or no more.
+    cancelRequested(). resized() : the heads are shown, or no more.
     """
 
     cancelRequested = Signal()
     resized = Signal()
 
-    def __init__(self, parent: QWidget) -> None:
+    def __init__(self, parent: QWidget, *, name: str, what: str) -> None:
         super().__init__(parent)
-        self.setObjectName("running")
+        self.setObjectName(name)
         self._thumbs: tuple[tuple[Thumb, ...], ...] = ()
         self._chosen: tuple[int, int] | None = None
         self._open = False
         self._text = Words(self, px=13, weight=500, color="ink")
         self._text.setWordWrap(False)
-        self.heads_button = Button("Heads so far", self, name="running.heads", tip="show the layers that are done")
-        self.cancel = Button("Cancel", self, name="running.cancel", tip="give this run up (Esc)", flat=True)
-        self.line = ProgressLine(self, name="running.progress")
-        self.mosaic = Mosaic(self, name="running.mosaic")
+        self.heads_button = Button("Heads so far", self, name=f"{name}.heads", tip="show the layers that are done")
+        self.cancel = Button("Cancel", self, name=f"{name}.cancel", tip=f"{what} (Esc)", flat=True)
+        self.line = ProgressLine(self, name=f"{name}.progress")
+        self.mosaic = Mosaic(self, name=f"{name}.mosaic")
         self.mosaic.setFixedHeight(HEADS)
         self.mosaic.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
-        self.head = HeadPicture(self)
+        self.head = HeadPicture(self, name=f"{name}.head")
         self._build()
         self.cancel.clicked.connect(self.cancelRequested)
         self.heads_button.clicked.connect(self._on_heads_clicked)
@@ -117,6 +120,16 @@ class RunCard(QFrame):
         """Show the heads of the layers that are done, ``[layer][head]``; the places of the others stay empty."""
         self._thumbs = thumbs + ((),) * (n_layers - len(thumbs))
         self._show_parts()
+
+    def stand_on(self, floor: int) -> None:
+        """Take the place in the middle of the window that ends at a height."""
+        window = self.parentWidget()
+        width = min(WIDEST, window.width() - 2 * SIDE)
+        self.setFixedWidth(width)
+        self.layout().activate()
+        height = self.layout().sizeHint().height()
+        self.setGeometry((window.width() - width) // 2, floor - height, width, height)
+        self.raise_()
 
     def text(self) -> str:
         """Return what is said."""

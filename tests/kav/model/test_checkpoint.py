@@ -18,6 +18,8 @@ from safetensors.numpy import load_file, save_file
 
 import kav
 from kav.errors import Cancelled, KavError, ModelError
+from kav.model import checkpoint as checkpoint_module
+from kav.model import weights as weights_module
 from kav.task import Task
 
 TINY = Path(__file__).resolve().parents[2] / "data" / "tiny"
@@ -323,6 +325,42 @@ def test_opening_reports_progress_and_can_be_cancelled(folder):
     task.cancel()
     with pytest.raises(Cancelled):
         kav.open_model(folder, device="cpu", task=task)
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_layers_read_so_far_are_a_model_that_runs(family, tmp_path, monkeypatch):
+    told = []
+    monkeypatch.setattr(weights_module, "n_workers", lambda: 1)
+    model = kav.open_model(TINY / family, device="cpu", so_far=lambda *both: told.append(both))
+    tokens = model.tokens(range(5))
+    whole = kav.run(model, tokens)
+    assert [(first.config.n_layers, n) for first, n in told] == [(1, model.config.n_layers)]
+    first = told[0][0]
+    begun = kav.run(first, tokens)
+    np.testing.assert_array_equal(begun.resid(1), whole.resid(1))
+    assert model.starts_with(first)
+    with pytest.raises(KavError, match="output matrix"):
+        begun.logits(-1)
+
+
+def test_layers_are_not_shown_before_the_tokenizer_has_passed_its_trial(folder, monkeypatch):
+    (folder / "tokenizer.json").write_text("{}")
+    told = []
+
+    class Undecided:
+        def __init__(self, source):
+            pass
+
+        def passed(self):
+            return False
+
+        def finish(self):
+            pass
+
+    monkeypatch.setattr(checkpoint_module, "Trial", Undecided)
+    monkeypatch.setattr(weights_module, "n_workers", lambda: 1)
+    kav.open_model(folder, device="cpu", so_far=lambda *both: told.append(both))
+    assert not told
 
 
 def test_randomly_damaged_folders_raise_model_errors_only(folder):

@@ -2,6 +2,7 @@
 
 import gc
 import tracemalloc
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -10,7 +11,9 @@ from hypothesis import strategies as st
 
 from kav.errors import KavError
 from kav.model import reuse
+from kav.model import trace as trace_module
 from kav.model.edits import MoveQuery, ScaleEdge, ScaleHead, SetTemperature
+from kav.model.model import Model
 from kav.model.reuse import JOINED, Grown
 from kav.model.suffix import suffix
 from kav.model.trace import run
@@ -149,3 +152,50 @@ def test_suffix_of_rows_without_the_run_before_them_is_refused():
         suffix(model, rows, 0, first=5)
     with pytest.raises(KavError, match=r"positions must be among those that are run again, 5..8, got 2"):
         suffix(model, rows, 0, first=5, past=trace.layers, positions=(2, 6))
+
+
+def first_layers(model, n):
+    """The model of a model's first layers, as there is one while the rest is read."""
+    config = replace(model.config, n_layers=n, has_logits=False)
+    weights = replace(model.weights, blocks=model.weights.blocks[:n], norm_final=None, W_U=None)
+    return Model(config, weights, model.device)
+
+
+@pytest.mark.parametrize("n", [1, 2, 3])
+@pytest.mark.parametrize("ids", [some_ids(9), (*some_ids(9)[:6], 3, 4), some_ids(9)[:4], (5, *some_ids(9))], ids=len)
+def test_run_of_the_first_layers_is_a_base_for_a_run_of_all(xp, n, ids):
+    model = tiny_model(xp, dtype="float64", n_layers=3)
+    begun = run(first_layers(model, n), model.tokens(some_ids(9)))
+    assert_same_on(xp, run(model, model.tokens(ids), base=begun), run(model, model.tokens(ids)))
+    edits = (ScaleHead(1, 0, 0.3),)
+    assert_same_on(xp, run(model, model.tokens(ids), edits, base=begun), run(model, model.tokens(ids), edits))
+
+
+def assert_same_on(xp, trace, fresh):
+    np.testing.assert_allclose(trace.logits(), fresh.logits(), atol=1e-10)
+    assert len(trace.layers) == len(fresh.layers)
+    for layer, expected in zip(trace.layers, fresh.layers, strict=True):
+        for name in JOINED:
+            np.testing.assert_allclose(xp.get(getattr(layer, name)), xp.get(getattr(expected, name)), atol=1e-10)
+
+
+def test_what_the_first_layers_know_is_not_computed_again(monkeypatch):
+    model, computed = tiny_model(n_layers=3), []
+    begun = run(first_layers(model, 2), model.tokens(some_ids(9)))
+    one = trace_module.one_layer
+    monkeypatch.setattr(
+        trace_module, "one_layer", lambda *of, **named: (computed.append(of[2].shape[0]), one(*of, **named))[1]
+    )
+    run(model, model.tokens(some_ids(9)), base=begun)
+    assert computed == [0, 0, 9]
+
+
+def test_another_models_first_layers_are_no_base():
+    model, other = tiny_model(n_layers=3), tiny_model(n_layers=3, seed=1)
+    assert model.starts_with(model)
+    assert model.starts_with(first_layers(model, 2))
+    assert not first_layers(model, 2).starts_with(model)
+    assert not model.starts_with(other)
+    assert not model.starts_with(first_layers(other, 2))
+    found = run(model, model.tokens(some_ids(9)), base=run(first_layers(other, 2), other.tokens(some_ids(9))))
+    assert_same(found, run(model, model.tokens(some_ids(9))))

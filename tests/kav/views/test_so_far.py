@@ -1,13 +1,16 @@
 """A run that takes long shows its first layers as they are, and says how long the rest will take."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 import kav
+from kav.model.model import Model
 from kav.task import Task
 from kav.views import attention
 from kav.views.scene import HeadScene, Selection
-from kav.views.so_far import SoFar, teller, time_left
+from kav.views.so_far import FirstLayers, SoFar, teller, time_left
 from tests.kav.model_factory import some_ids, tiny_model
 
 
@@ -60,3 +63,49 @@ def test_time_left_in_words(seconds, words):
 
 def test_large_prompt_is_written_with_separators():
     assert SoFar(4096, 30, ((),) * 3, 40).text().startswith("4,096 tokens: layers 0–2 of 30")
+
+
+def _read(first, model, n_layers=4):
+    """Tell of a model's layers as they would be read, one by one."""
+    for n in range(1, n_layers):
+        config = replace(model.config, n_layers=n, has_logits=False)
+        weights = replace(model.weights, blocks=model.weights.blocks[:n], norm_final=None, W_U=None)
+        first(Model(config, weights), n_layers)
+
+
+def test_heads_of_a_model_are_shown_while_it_is_read():
+    model, seen = tiny_model(n_layers=4), []
+    first = FirstLayers(seen.append, "3 1 4 1 5 9 2 6", clock=iter([0, 5, 6, 6, 11, 12, 12, 17, 18, 18]).__next__)
+    _read(first, model)
+    assert [len(one.thumbs) for one in seen] == [1, 2, 3]
+    assert [one.seconds_left for one in seen] == [15, 10, 5]
+    assert {(one.n_tokens, one.n_layers) for one in seen} == {(8, 4)}
+    trace = kav.run(model, model.encode("3 1 4 1 5 9 2 6"))
+    whole = attention.compute(attention.Spec(HeadScene(trace, Selection())), Task()).thumbs
+    for layer, heads in enumerate(seen[-1].thumbs):
+        for thumb, final in zip(heads, whole[layer], strict=True):
+            np.testing.assert_array_equal(thumb.cells, final.cells)
+    assert len(first.trace.layers) == 3
+    assert model.starts_with(first.trace.model)
+
+
+def test_model_that_is_read_soon_is_not_run_meanwhile():
+    seen = []
+    first = FirstLayers(seen.append, "3 1 4", clock=Clock(0.5))
+    _read(first, tiny_model(n_layers=4))
+    assert (seen, first.trace) == ([], None)
+
+
+def test_prompt_that_would_hold_up_the_reading_is_given_up_after_one_look():
+    seen = []
+    first = FirstLayers(seen.append, "3 1 4", clock=iter([0, 5, 15, 15, 20, 20, 25, 25]).__next__)
+    _read(first, tiny_model(n_layers=4))
+    assert len(seen) == 1
+
+
+@pytest.mark.parametrize("prompt", ["not ids", "", "1 " * 200])
+def test_prompt_that_the_model_refuses_is_left_to_the_whole_model(prompt):
+    seen = []
+    first = FirstLayers(seen.append, prompt, True, clock=Clock(10))
+    _read(first, tiny_model(n_layers=4))
+    assert (seen, first.trace) == ([], None)
