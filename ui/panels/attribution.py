@@ -22,7 +22,7 @@ from ..widgets.waterfall import Waterfall
 
 PICTURES = (("bars", "Bars"), ("predictions", "Predictions"))
 MOST_PLACES = 200  # samples whose x the list of queries offers; tokens from which it is filled when it is opened
-MOST_LAYERS = 7  # of the logit lens in words
+LAYERS = (9, 7, 5, 4, 3, 2)  # of the logit lens in words, as there is room
 
 
 class AttributionPanel(Panel):
@@ -66,7 +66,7 @@ class AttributionPanel(Panel):
 
     def draw(self, result: attribution.Result) -> None:
         self.bars.set_result(result)
-        self.predictions.set_predictions(result.predictions, lens_text(result))
+        self.predictions.set_predictions(result.predictions, lens_texts(result))
         if result.kind == "head":
             self._offer_tokens(result)
         else:
@@ -141,11 +141,17 @@ def _token_rows(trace: Trace) -> list[tuple[object, str]]:
     return [(i, str(label)) for i, label in enumerate(token_labels(trace))]
 
 
-def lens_text(result: attribution.Result) -> str:
-    """Return the logit lens in words: the target's log-probability read from the stream before and after layers."""
+def lens_texts(result: attribution.Result) -> tuple[str, ...]:
+    """Return the logit lens in words, from many layers to the first and the last.
+
+    The target's log-probability is read from the stream before and after layers.
+    """
     if result.lens is None or result.target is None:
-        return ""
+        return ()
     n = len(result.lens)
-    shown = range(n) if n <= MOST_LAYERS else [round(i * (n - 1) / (MOST_LAYERS - 1)) for i in range(MOST_LAYERS)]
-    values = " → ".join(number(float(result.lens[i])) for i in shown)
-    return f"log-probability of {result.target.shown} through the layers: {values}"
+    texts = []
+    for most in (n, *(few for few in LAYERS if few < n)) if n <= LAYERS[0] else LAYERS:
+        shown = [round(i * (n - 1) / max(most - 1, 1)) for i in range(most)]
+        values = " → ".join(number(float(result.lens[i])) for i in shown)
+        texts.append(f"log-probability of {result.target.shown} through the layers: {values}")
+    return tuple(texts)

@@ -39,7 +39,7 @@ class DosePlot(Plot):
     dragEnded = Signal()
 
     top_room, right_room, bottom_room, least_left = 23.0, 16.0, 37.0, 43.0
-    column_pitch, title_room = 90.0, 7.0
+    title_room = 7.0
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -94,6 +94,13 @@ class DosePlot(Plot):
     def edited(self) -> bool:
         """Whether the dose shown is not the one the model runs at."""
         return self.dose_shown != 1.0
+
+    def relayout(self) -> None:
+        """Every whole dose has its number, 0 and 1 above all, where they are not too close."""
+        room = self.viewport().width() - self.least_left - self.right_room
+        doses = self._spans[0].length * (self._zoom[1] - self._zoom[0])
+        self.column_pitch = min(max(0.97 * room / doses, 36.0), 90.0)
+        super().relayout()
 
     def _respan(self) -> None:
         doses = self.result.curve.doses

@@ -23,6 +23,7 @@ from .plot_items import Curve
 
 # Room above and below, as shares of the range: the head's is that of the data, the regression's has round ends already.
 HEADROOM, COMPACT_HEADROOM, FOOTROOM = 0.15, 0.27, 0.10
+TITLE, MOST_HEADROOM = 22.0, 0.9  # height of the axis title with its margins, and what the headroom may become for it
 ROUND_ROOM, KERNEL_FOOTROOM = 0.035, 0.17
 KERNEL_HEIGHT = 0.15  # of the drawing area
 HALF_DOT = 11.0  # room at the right for the half of a dot at the end of the data
@@ -36,6 +37,7 @@ class FitPicture(Plot):
 
     top_room, right_room, bottom_room, least_left = 49.0, 4.0, 41.0, 49.0
     still_below = -45.0
+    _spanned = 0.0  # height that the spans were made for
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -149,7 +151,9 @@ class FitPicture(Plot):
             return
         low, high = result.y_range
         room = max(high - low, 1e-12)
-        head = COMPACT_HEADROOM if self.compact else HEADROOM
+        self._spanned = height = self.frame_px.height
+        # Where the plot is low, a share of it would be less than the axis title is high.
+        head = max(COMPACT_HEADROOM if self.compact else HEADROOM, min(TITLE / max(height - TITLE, 1.0), MOST_HEADROOM))
         if result.kind == "head":
             y = span(low - FOOTROOM * room, high + head * room)
         else:
@@ -162,8 +166,11 @@ class FitPicture(Plot):
 
     def relayout(self) -> None:
         super().relayout()
-        if getattr(self, "result", None) is not None:
-            self._set_kernel()
+        if getattr(self, "result", None) is None:
+            return
+        if self.frame_px.height != self._spanned and not self.dragged:
+            self._respan()
+        self._set_kernel()
 
     def _set_curves(self) -> None:
         result, query = self.result, self._spans[2]

@@ -33,13 +33,13 @@ class PredictionTable(Lines):
     def __init__(self, parent: QWidget | None = None, *, name: str = "") -> None:
         super().__init__(parent, name=name, label="next tokens")
         self._predictions: tuple[Prediction, ...] = ()
-        self._note = ""
+        self._notes: tuple[str, ...] = ()
 
     # --- data ----------------------------------------------------------------------------------------------------
 
-    def set_predictions(self, predictions: tuple[Prediction, ...], note: str = "") -> None:
-        """Show predictions and, below them, one line of text."""
-        self._predictions, self._note = predictions, note
+    def set_predictions(self, predictions: tuple[Prediction, ...], notes: tuple[str, ...] = ()) -> None:
+        """Show predictions and, below them, one line of text: the first of `notes` for which there is room."""
+        self._predictions, self._notes = predictions, notes
         self.reset_places()
         words = (f"{p.label.shown} {share(p.probability)}" for p in self.rows())
         self.setAccessibleDescription(", ".join(words))
@@ -55,7 +55,13 @@ class PredictionTable(Lines):
     # --- geometry ------------------------------------------------------------------------------------------------
 
     def _note_height(self) -> float:
-        return 26.0 if self._note else 4.0
+        return 26.0 if self._notes else 4.0
+
+    def note(self) -> str:
+        """Return the line below the rows."""
+        room = self.width() - TEXT - RIGHT
+        fitting = (note for note in self._notes if text_width(note, 11) <= room)
+        return next(fitting, elided(self._notes[-1], room, 11) if self._notes else "")
 
     def row_rect(self, index: int) -> QRectF:
         """Return where a row is."""
@@ -84,9 +90,8 @@ class PredictionTable(Lines):
             self._paint_row(
                 painter, prediction, self.row_rect(index), (left, right), hovered=index == self.hovered_place
             )
-        if self._note:
-            place = QRectF(TEXT, self.height() - 22, self.width() - TEXT - RIGHT, 16)
-            write(painter, place, elided(self._note, place.width(), 11), px=11, color="muted")
+        place = QRectF(TEXT, self.height() - 22, self.width() - TEXT - RIGHT, 16)
+        write(painter, place, self.note(), px=11, color="muted")
         self.paint_cursor(painter)
 
     def _paint_row(

@@ -1,9 +1,12 @@
+from dataclasses import replace
+
+import numpy as np
 import pytest
 from PySide6.QtCore import Qt
 
 from kav.model.edits import ScaleHead
-from kav.views.words import share
-from ui.panels.attribution import AttributionPanel
+from kav.views.words import number, share
+from ui.panels.attribution import AttributionPanel, lens_texts
 
 
 @pytest.fixture
@@ -132,3 +135,17 @@ def test_the_predictions_have_a_sentence_of_their_own(panel, session, qtbot):
     session.undo_stack.undo()
     qtbot.keyClick(panel.picture, Qt.Key.Key_Left)
     assert panel.header.reading.text() == bars
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 8, 31])
+def test_the_lens_is_told_through_fewer_layers_where_room_is_short(panel, n):
+    result = replace(panel.result, lens=np.linspace(-20.0, -0.5, n))
+    texts = lens_texts(result)
+    first, last = number(-20.0), number(-0.5 if n > 1 else -20.0)
+    counts = [text.count("→") + 1 for text in texts]
+    assert counts == sorted(set(counts), reverse=True)
+    assert counts[0] == min(n, 9)
+    for text in texts:
+        values = text.rpartition(": ")[2].split(" → ")
+        assert (values[0], values[-1]) == (first, last)
+    assert not lens_texts(replace(result, lens=None))

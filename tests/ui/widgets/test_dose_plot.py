@@ -229,3 +229,13 @@ def test_doses_closer_than_dots_can_be_told_apart_are_a_line(plot, dose_result, 
     curve = Curve(doses, 0.1 * doses, doses, doses)
     plot.show_result(replace(dose_result(), curve=curve, measured=True))
     assert len(ellipses(plot, monkeypatch)) == 2
+
+
+@pytest.mark.parametrize("width", [260, 330, 415, 423, 430, 480, 640, 1200])
+def test_removed_and_as_it_runs_are_marked_at_every_width(qtbot, plot, monkeypatch, width):
+    """Story: a few pixels less, and of -1, 0, 1, 2, 3 only 0 and 2 were left."""
+    plot.resize(width, 200)
+    places = [place for place, _ in plot.x_ticks]
+    assert {0.0, 1.0} <= set(places)
+    pitch = (plot.frame_px.x_px(places[1]) - plot.frame_px.x_px(places[0])) if len(places) > 1 else width
+    assert pitch >= 34

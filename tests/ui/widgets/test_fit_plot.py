@@ -347,3 +347,24 @@ def test_of_thousands_of_light_dots_those_over_each_other_are_drawn_once_and_hea
     assert plot.drawn[::500].all()
     assert plot.drawn[3]
     assert 0.2 * n < plot.drawn.sum() < 0.8 * n
+
+
+@pytest.mark.parametrize("height", [160, 180, 220, 300, 432])
+@pytest.mark.parametrize("make", ["head_result", "regression_result"])
+def test_the_axis_title_has_room_above_the_data_however_low_the_plot(qtbot, request, make, height):
+    """Story: in a window of 900 x 600 the title stood on the line f."""
+    plot = FitPlot()
+    qtbot.addWidget(plot)
+    plot.set_compact(True)
+    plot.show_result(request.getfixturevalue(make)())
+    plot.resize(460, height)
+    plot.show()
+    frame, result = plot.frame_px, plot.result
+    top = max(result.points.y[result.points.visible].max(), result.f)
+    if make == "head_result":
+        assert float(frame.y_px(top)) - frame.top >= min(18.0, 0.35 * frame.height)
+    assert frame.y.low <= result.points.y.min()
+    before = plot.frame_px.y
+    plot.resize(460, 600)
+    plot.resize(460, height)
+    assert plot.frame_px.y == before

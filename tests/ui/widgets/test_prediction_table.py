@@ -15,7 +15,7 @@ def table(qtbot):
     widget = PredictionTable()
     qtbot.addWidget(widget)
     widget.resize(444, 228)
-    widget.set_predictions(predictions(1), "by layer")
+    widget.set_predictions(predictions(1), ("by layer",))
     widget.show()
     return widget
 
@@ -44,3 +44,20 @@ def test_the_target_is_always_shown_and_rows_fit(table, height):
 
 def test_the_tooltip_says_what_the_probability_was():
     assert tip(predictions(0)[0]) == "t0: probability 0.5, logit 5; probability was 0.1"
+
+
+def test_the_note_is_the_longest_that_fits_and_keeps_its_end(qtbot, table):
+    """Story: the log-probability through 31 layers was cut before the last, which is the one that counts."""
+    notes = tuple("through the layers: " + " → ".join(["−124.5"] * n + ["−0.08"]) for n in (8, 4, 2, 1))
+    table.set_predictions(table.rows(), notes)
+    shown = []
+    for width in (900, 430, 330, 260, 230):
+        table.resize(width, 230)
+        shown.append(table.note())
+    assert shown[0] == notes[0]
+    assert all(note in notes and note.endswith("−0.08") for note in shown)
+    assert len({*shown}) >= 3
+    table.resize(100, 230)
+    assert table.note().endswith("…")
+    table.set_predictions(table.rows())
+    assert table.note() == ""
