@@ -195,9 +195,10 @@ def _numbered_margins(data: MatrixData) -> _Margins:
 
 
 def _few_margins(data: MatrixData, size: QSizeF) -> _Margins:
-    widest = _widest(data.row_labels, 10) + 14
     if data.n_rows > MANY:  # which names will be written is not known, and the cells must not move with them
         widest = min(LONGEST, max(SHORTEST, NAMES * size.width()))
+    else:
+        widest = _widest(data.row_labels, 10) + 14
     named = EDGE + MARK + widest + 7 if data.row_labels else EDGE + 30
     return _Margins(max(named, _corner(data)), 36, EDGE, NOTE if data.noted else 10)
 

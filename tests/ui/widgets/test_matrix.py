@@ -4,7 +4,7 @@ from PySide6.QtCore import QPoint, QSizeF, Qt
 from PySide6.QtGui import QColor
 from PySide6.QtTest import QTest
 
-from kav.views.words import Label
+from kav.views.words import Label, MadeLabels
 from ui import theme
 from ui.widgets import matrix_paint
 from ui.widgets.matrix import MatrixView
@@ -145,6 +145,18 @@ def test_names_without_a_position_get_no_number(qtbot, monkeypatch, size):
     assert {runs[-1].text for runs in labels} >= {"word5", "word9"}
     assert all(len(runs) == 1 for runs in labels), "no figures before the word"
     assert len(labels) > 8  # every row, or as many as there is room for
+
+
+def test_names_of_thousands_are_not_measured_at_every_paint(qapp):
+    def refuse(at):
+        raise AssertionError(f"label {at} was asked for")
+
+    labels = MadeLabels(8000, refuse)
+    grid = layout(
+        MatrixData(np.zeros((8000, 8000), dtype=bool), row_labels=labels, column_labels=labels), QSizeF(560, 300)
+    )
+    assert grid.names == "few"
+    assert grid.x > layout(MatrixData(np.zeros((8000, 8000), dtype=bool)), QSizeF(560, 300)).x
 
 
 def test_names_get_larger_again_when_the_matrix_grows(qapp):
