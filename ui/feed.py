@@ -63,6 +63,7 @@ class Feed(QObject):
             session.samplesChanged,
         ):
             signal.connect(self.request)
+        session.refined.connect(self._on_session_refined)
         if lane != "live":  # what takes long is given up at once when it answers about another prompt
             session.promptChanged.connect(self.cancel)
             session.modelChanged.connect(self.cancel)
@@ -102,6 +103,10 @@ class Feed(QObject):
     def cancel(self) -> None:
         """Give up what runs; the last picture stays."""
         self._session.engine.cancel(self.channel)
+
+    def _on_session_refined(self) -> None:
+        if getattr(self.result, "approximate", ""):
+            self.retry()
 
     def _on_engine_started(self, channel: str) -> None:
         if channel == self.channel:

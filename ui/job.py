@@ -20,9 +20,11 @@ class Job(QObject):
 
     Signals
     -------
-    finished(value), failed(error), busied(bool), progressed(fraction, text). A new start replaces a running one.
+    showed(value) : what there is of the answer so far, finished(value), failed(error), busied(bool),
+    progressed(fraction, text). A new start replaces a running one.
     """
 
+    showed = Signal(object)
     finished = Signal(object)
     failed = Signal(object)
     busied = Signal(bool)
@@ -34,6 +36,7 @@ class Job(QObject):
         self._engine, self._lane = engine, lane
         engine.started.connect(self._on_engine_started)
         engine.progressed.connect(self._on_engine_progressed)
+        engine.showed.connect(self._on_engine_showed)
         engine.finished.connect(self._on_engine_finished)
         engine.failed.connect(self._on_engine_failed)
         engine.stopped.connect(self._on_engine_stopped)
@@ -58,6 +61,10 @@ class Job(QObject):
     def _on_engine_progressed(self, channel: str, fraction: float, text: str) -> None:
         if channel == self.channel:
             self.progressed.emit(fraction, text)
+
+    def _on_engine_showed(self, channel: str, value: Any) -> None:
+        if channel == self.channel:
+            self.showed.emit(value)
 
     def _on_engine_finished(self, channel: str, value: Any) -> None:
         if channel == self.channel:

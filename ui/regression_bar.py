@@ -10,7 +10,7 @@ from kav.errors import KavError
 from kav.regression.kernels import KERNELS
 from kav.regression.rules import bandwidth_limits, typed_bandwidth
 from kav.views.prompt import Result
-from kav.views.words import number
+from kav.views.words import number, plain
 
 from .head_bar import LEAST
 from .sample_sets import SampleSets
@@ -77,6 +77,7 @@ class RegressionBar(QObject):
         )
         self.rug.set_selection(result.x_query, result.key)
         self.predicts.set_reading(result.predicts)
+        self.predicts.setToolTip("\n".join(filter(None, (plain(result.predicts), result.approximate))))
         self.kernel.set_options([(name, kernel.title) for name, kernel in KERNELS.items()])
         self.kernel.set_value(KERNELS[document.kernel].title, document.kernel)
         self.bandwidth.set_value(f"h = {number(document.h)}")

@@ -40,6 +40,7 @@ class Session(Looking, RegressionChanges, QObject):
     selectionChanged : head, query, key, target, foil, or sample. editsChanged : edits of the model.
     samplesChanged : anything of the regression scene. problemRaised(error) : a request was refused; state is kept.
     said(sentence) : something was done that no panel shows. dragEnded : what was dragged (`dragging`) was let go.
+    refined : exact numbers are there for what was approximate.
     """
 
     sceneChanged = Signal()
@@ -52,6 +53,7 @@ class Session(Looking, RegressionChanges, QObject):
     problemRaised = Signal(object)
     said = Signal(str)
     dragEnded = Signal()
+    refined = Signal()
 
     def __init__(self, engine: Engine, parent: QObject | None = None) -> None:
         super().__init__(parent)

@@ -70,10 +70,13 @@ class Stage(QWidget):
         self.empty.hide()
         self._error_veil.set_shown(False)
 
-    def show_glance(self) -> None:
-        """Say that the picture is what there is of the answer so far; the rest is still being computed."""
+    def show_glance(self, *, left: bool = False) -> None:
+        """Say that the picture is what there is of the answer so far; the rest is still being computed.
+
+        At the lower right, or left where what is waited for stands at the right.
+        """
         self._glanced = True
-        self._busy_veil.set_corner(True)
+        self._busy_veil.set_corner(True, left=left)
         if self._busy_veil.isVisible():
             self.waited.emit(False)
 

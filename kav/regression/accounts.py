@@ -8,25 +8,31 @@ leave-one-out residual is ``(y_i - f_i) / (1 - S_ii)``. Three ways to sum over i
 - where S_ii is large, pair by pair without the sample itself: the closed form would be 0/0.
 
 Relative error of the grid, measured: below 2e-6 for the Gaussian and 1e-3 for exp-dot-product. Sums of kernels with an
-edge or a kink are not smooth between samples: they go to the grid from 20,000 samples on, where dof and errors are
-within 4e-4 on evenly spread data and 2e-2 on data with a tail as long as a lognormal's with sigma 2.
+edge or a kink are not smooth between samples: on the grid dof and errors are within 6e-4 on data without heaps, 6e-3 on
+heaps (triangular, Laplace) and 2e-2 on a tail as long as a lognormal's with sigma 2. They go there only where nobody
+waits for the exact sums (`quick`) and these would take more than some 15 ms (`affordable`); `Accounts.exact` says so.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
+from kav.errors import Cancelled
 from kav.regression.extras import with_extras
 from kav.regression.grid import FAINT, FINEST, MARGIN, Spectra, centres, gaussian_on_grid, level_for
+from kav.regression.kernels import Kernel
 from kav.regression.prefix import sums_at_samples
 from kav.regression.prepared import Prepared
 from kav.regression.window import Asked, Sums, direct_sums
+from kav.task import Task
 
-EXACT = 20_000
-"""Samples up to which kernels with an edge are summed at every sample."""
+_AFFORDABLE = 800_000
+"""Samples times running sums, 7 being the work besides, that take about 15 ms."""
+_AFFORDABLE_LAPLACE = 400_000
 _FEW = 300
 """Samples up to which every kernel is."""
 _FEW_PRODUCTS = 3_000
@@ -49,6 +55,8 @@ class Accounts:
         ``sum (y_i - f_i)^2`` over the `n_fitted` samples that have a fit; inf if that is no float.
     left_out_mean : float
         The mean of the same for the fits without the sample itself, over the `n_left_out` that have one.
+    exact : bool
+        Whether all of it is exact to 3e-6; else the module says what it is worth.
     """
 
     dof: float
@@ -56,6 +64,7 @@ class Accounts:
     n_fitted: int
     left_out_mean: float
     n_left_out: int
+    exact: bool = True
 
     @property
     def loo(self) -> float:
@@ -63,41 +72,84 @@ class Accounts:
         return self.left_out_mean if self.n_left_out else math.nan
 
 
+def affordable(kernel: Kernel, n: int) -> bool:
+    """Return whether the sums at every one of n samples take about 15 ms at most; kernels with an edge or a kink."""
+    if kernel.name == "laplace":
+        return n <= _AFFORDABLE_LAPLACE
+    inner, outer = kernel.bump or (1, 0)
+    return n * (7 + inner * outer) <= _AFFORDABLE
+
+
 def accounts(
-    prepared: Prepared, h: float, kernel: str, *, exact: bool = False, spectra: Spectra | None = None
+    prepared: Prepared,
+    h: float,
+    kernel: str,
+    *,
+    quick: int = 0,
+    spectra: Spectra | None = None,
+    go_on: Callable[[], None] = lambda: None,
 ) -> Accounts:
     """Return the accounts of a fit.
 
     Parameters
     ----------
-    exact : bool
-        Sum kernels with an edge at every sample even if there are many.
+    quick : int
+        0 = sum kernels with an edge at every sample, however long it takes; k = on a grid if k times as many samples
+        are not `affordable`.
     spectra : Spectra or None
         Kept from one bandwidth to the next.
+    go_on : callable
+        Called every few milliseconds; may raise.
     """
     asked = prepared.asked(h, kernel)
     scale = prepared.ordered.scale
-    total = _core_accounts(prepared, asked, exact=exact, spectra=spectra) + _extra_accounts(prepared, asked)
+    total, exact = _core_accounts(prepared, asked, quick=quick, spectra=spectra, go_on=go_on)
+    total = total + _extra_accounts(prepared, asked)
     square, left_out = float(total[1]), float(total[3]) / max(float(total[4]), 1.0)  # scale^2 itself may be no float
     return Accounts(
-        float(total[0]), scale * (scale * square), round(total[2]), scale * (scale * left_out), round(total[4])
+        float(total[0]), scale * (scale * square), round(total[2]), scale * (scale * left_out), round(total[4]), exact
     )
 
 
-def _core_accounts(prepared: Prepared, asked: Asked, *, exact: bool, spectra: Spectra | None) -> np.ndarray:
-    """dof, square, n_fitted, left_out_square, n_left_out of the samples other than the extras, (5,)."""
+def lasting_accounts(prepared: Prepared, h: float, kernel: str, task: Task | None = None) -> Accounts:
+    """Return the accounts as exact as they can be had, and keep them: at a million samples they take a second.
+
+    Raises
+    ------
+    Cancelled
+        If the task is no longer wanted.
+    """
+
+    def go_on() -> None:
+        if task is not None and task.cancelled:
+            raise Cancelled
+
+    return prepared.lasting.kept((float(h), kernel), lambda: accounts(prepared, h, kernel, go_on=go_on))
+
+
+def known_accounts(prepared: Prepared, h: float, kernel: str) -> Accounts | None:
+    """Return what `lasting_accounts` found before."""
+    found = prepared.lasting.known((float(h), kernel))
+    return found if isinstance(found, Accounts) else None
+
+
+def _core_accounts(
+    prepared: Prepared, asked: Asked, *, quick: int, spectra: Spectra | None, go_on: Callable[[], None]
+) -> tuple[np.ndarray, bool]:
+    """dof, square, n_fitted, left_out_square, n_left_out of the samples other than the extras, (5,); whether exact."""
     n, ordered = prepared.ordered.n, prepared.ordered
     if n == 0:
-        return np.zeros(5)
+        return np.zeros(5), True
     edged = asked.kernel.compact or asked.kernel.name == "laplace"
-    few = EXACT if edged else _FEW if asked.kernel.log_K is not None else _FEW_PRODUCTS
-    if n > few and not (edged and exact):
+    few = _FEW if asked.kernel.log_K is not None else _FEW_PRODUCTS
+    if not affordable(asked.kernel, quick * n) if edged else n > few:
         level = level_for(prepared.core.cells(), FINEST * _smooth_scale(prepared, asked))
         level = max(level, 0) if asked.kernel.log_K is None else level
         if level >= 0:
-            return _on_grid(prepared, asked, level, spectra or prepared.core.spectra())
-    sums = sums_at_samples(ordered, asked) if edged else direct_sums(ordered, ordered.x, asked)
-    return _at_samples(prepared, asked, with_extras(sums, prepared.extras, ordered.x, asked), np.arange(n))
+            found = _on_grid(prepared, asked, level, spectra or prepared.core.spectra())
+            return found, asked.kernel.name == "gaussian"
+    sums = sums_at_samples(ordered, asked, go_on) if edged else direct_sums(ordered, ordered.x, asked)
+    return _at_samples(prepared, asked, with_extras(sums, prepared.extras, ordered.x, asked), np.arange(n)), True
 
 
 def _smooth_scale(prepared: Prepared, asked: Asked) -> float:

@@ -14,7 +14,7 @@ from array_api_compat import device, is_numpy_array
 
 from kav import smoother
 from kav.arrays import Array, namespace
-from kav.regression.accounts import accounts
+from kav.regression.accounts import accounts, known_accounts, lasting_accounts
 from kav.regression.fit import Observed, float64_arrays, observe
 from kav.regression.prepared import Prepared
 
@@ -25,10 +25,14 @@ FEW = 500
 
 @dataclass(frozen=True)
 class Spread:
-    """What a fit spends, ``dof = trace(S)``, and what it leaves: residual s.d. ``sigma``, NaN if nothing is left."""
+    """What a fit spends, ``dof = trace(S)``, and what it leaves: residual s.d. ``sigma``, NaN if nothing is left.
+
+    Both exact to 3e-6 if `exact`.
+    """
 
     dof: float
     sigma: float
+    exact: bool = True
 
 
 def spread(observed: Observed, weigh: Weigh = smoother.weights) -> Spread:
@@ -54,14 +58,19 @@ def spread(observed: Observed, weigh: Weigh = smoother.weights) -> Spread:
     return spread_every_pair(observed, weigh)
 
 
-def spread_of(prepared: Prepared, asked: Observed | tuple[float, str]) -> Spread:
+def spread_of(prepared: Prepared, asked: Observed | tuple[float, str], *, quick: bool = False) -> Spread:
     """Return the same for samples made ready, whatever their number; `accounts` says how exact it is.
 
-    `asked` is bandwidth and kernel, or samples observed with them.
+    `asked` is bandwidth and kernel, or samples observed with them. If `quick`, what takes long is taken on a grid
+    unless it was summed before.
     """
     h, kernel = (asked.h, asked.kernel.name) if isinstance(asked, Observed) else asked
-    found = prepared.kept(("accounts", float(h), kernel), lambda: accounts(prepared, h, kernel))
-    return Spread(found.dof, _deviation(found.square, found.n_fitted, found.dof))
+    found = known_accounts(prepared, h, kernel)
+    if found is None and quick:
+        found = prepared.kept(("accounts", float(h), kernel), lambda: accounts(prepared, h, kernel, quick=1))
+    elif found is None:
+        found = lasting_accounts(prepared, h, kernel)
+    return Spread(found.dof, _deviation(found.square, found.n_fitted, found.dof), found.exact)
 
 
 def _deviation(square: float, n_fitted: int, dof: float) -> float:

@@ -100,7 +100,7 @@ def loo_score(x: Any, y: Any, h: Any, kernel: str = "gaussian") -> np.ndarray:
     first = replace(first, y=first.y / unit)
     if is_numpy_array(first.x) and first.n > FEW:
         seen = (first.x, first.y) if first.all_seen else (first.x[first.seen], first.y[first.seen])
-        scores = loo_errors(Prepared.of(*seen), each, first.kernel.name, exact=True)[0]
+        scores = loo_errors(Prepared.of(*seen), each, first.kernel.name)[0]
     else:
         scores = np.asarray([error_every_pair(replace(first, h=float(one)))[0] for one in each])
     with np.errstate(over="ignore"):

@@ -12,8 +12,13 @@ _Made = TypeVar("_Made")
 class Keeping:
     """Keeps a few answers by key; for values that never change. Two threads may make the same answer twice."""
 
-    def __init__(self) -> None:
+    def __init__(self, most: int = _MOST_KEPT) -> None:
         self._kept: dict[Hashable, object] = {}
+        self._most = most
+
+    def known(self, key: Hashable) -> object | None:
+        """Return what was made for the key before, None if nothing was."""
+        return self._kept.get(key)
 
     def kept(self, key: Hashable, make: Callable[[], _Made]) -> _Made:
         """Return what was made for the key before, else make it; for None always."""
@@ -22,7 +27,7 @@ class Keeping:
         kept = self._kept
         if key not in kept:
             made = make()
-            self._kept = {key: made} if len(kept) >= _MOST_KEPT else {**kept, key: made}
+            self._kept = {key: made} if len(kept) >= self._most else {**kept, key: made}
             return made
         found: _Made = kept[key]  # type: ignore[assignment]
         return found

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from itertools import count
 
 import numpy as np
 
-from kav.regression.accounts import accounts
 from kav.regression.fit import observe
-from kav.regression.grid import FINEST, Spectra
+from kav.regression.grid import FINEST
 from kav.regression.kernels import kernel_named
 from kav.regression.ladder import gaussian_sweep
-from kav.regression.loo_sweep import loo_errors
+from kav.regression.loo_sweep import accounts_at, loo_errors
 from kav.regression.prepared import Prepared
 from kav.regression.rules import RULES, rule_of_thumb, search_range
 from kav.regression.search import golden_section, vertex
@@ -47,6 +48,8 @@ class LooCurve:
         nothing has an error.
     rules : tuple of (str, float)
         The bandwidths of the rules of thumb, for this kernel.
+    exact : bool
+        Whether every error is exact to 3e-6; else as exact as `accounts` says.
     """
 
     kernel: str
@@ -57,10 +60,17 @@ class LooCurve:
     best: float
     best_error: float
     rules: tuple[tuple[str, float], ...]
+    exact: bool = True
 
 
 def loo_curve(
-    prepared: Prepared, kernel: str = "gaussian", *, n_h: int = 50, n_refine: int = 0, task: Task | None = None
+    prepared: Prepared,
+    kernel: str = "gaussian",
+    *,
+    n_h: int = 50,
+    n_refine: int = 0,
+    quick: int = 0,
+    task: Task | None = None,
 ) -> LooCurve:
     """Return the leave-one-out error over bandwidths from well inside a gap between samples to twice their range.
 
@@ -71,7 +81,9 @@ def loo_curve(
     n_h : int
         Number of bandwidths.
     n_refine : int
-        Golden-section steps around the minimum; 0 = the parabola through the three best points answers.
+        Golden-section steps around the minimum, at most 12; 0 = the parabola through the three best points answers.
+    quick : int
+        As in `accounts.accounts`; what is not is kept, so that a curve that was given up is resumed.
     task : Task or None
         Asked between bandwidths whether to go on.
 
@@ -83,13 +95,13 @@ def loo_curve(
 
     def before_each(at: int) -> None:
         if task is not None:
-            task.report(at / n_h, "leave-one-out error")
+            task.report(at / (n_h + n_refine), "leave-one-out error")
 
-    name = kernel_named(kernel).name
+    name, n_refine = kernel_named(kernel).name, min(n_refine, 12)
     scale = prepared.ordered.scale
     if scale > _HUGE:
         x, y = prepared.points()
-        one = loo_curve(Prepared.of(x, y / scale), kernel, n_h=n_h, n_refine=n_refine, task=task)
+        one = loo_curve(Prepared.of(x, y / scale), kernel, n_h=n_h, n_refine=n_refine, quick=quick, task=task)
         with np.errstate(over="ignore"):  # inf where the error is no float
             return replace(one, error=scale * (scale * one.error), best_error=scale * (scale * one.best_error))
     x, y = prepared.points()
@@ -98,31 +110,35 @@ def loo_curve(
         low = min(max(low, 1.01 * prepared.core.cells().width / FINEST), high / 20)
     spectra = prepared.core.spectra() if prepared.n > _FEW and prepared.ordered.n else None
     if name == "gaussian" and prepared.n <= _FEW:
-        h, error, counts = gaussian_sweep(observe(x, y, 1.0, name), low, high)
+        (h, error, counts), exact = gaussian_sweep(observe(x, y, 1.0, name), low, high), True
     else:
         h = np.geomspace(low, high, n_h)
-        error, counts = loo_errors(prepared, h, name, spectra=spectra, before_each=before_each)
+        error, counts, exact = loo_errors(
+            prepared, h, name, quick=quick, spectra=spectra, before_each=before_each, task=task
+        )
     error = np.where((2 * counts >= prepared.n) & (counts > 0), error, math.nan)
-    best, at_best = _minimum(prepared, name, h, error, spectra=spectra, n_refine=n_refine)
+    steps = count(n_h)
+
+    def score(one: float) -> float:
+        before_each(min(next(steps), n_h + n_refine))
+        found = accounts_at(prepared, one, name, quick=quick, spectra=spectra, task=task)
+        return found.loo if found.n_left_out and 2 * found.n_left_out >= prepared.n else math.inf
+
+    best, at_best = _minimum(x, name, h, error, score, n_refine=n_refine)
     rules = tuple((rule, rule_of_thumb(x, name, rule)) for rule in RULES)
-    return LooCurve(name, h, error, counts, prepared.n, best, at_best, rules)
+    return LooCurve(name, h, error, counts, prepared.n, best, at_best, rules, exact)
 
 
 def _minimum(
-    prepared: Prepared, kernel: str, h: np.ndarray, error: np.ndarray, *, spectra: Spectra | None, n_refine: int
+    x: np.ndarray, kernel: str, h: np.ndarray, error: np.ndarray, score: Callable[[float], float], *, n_refine: int
 ) -> tuple[float, float]:
     """The bottom of the curve and the error there."""
     if np.all(np.isnan(error)):
-        return rule_of_thumb(prepared.points()[0], kernel), math.nan
+        return rule_of_thumb(x, kernel), math.nan
     filled = np.where(np.isnan(error), math.inf, error)
     lowest = int(np.argmin(filled))
     if n_refine == 0:
         return vertex(h, filled, lowest), float(filled[lowest])
-
-    def error_at(one: float) -> float:
-        found = accounts(prepared, one, kernel, spectra=spectra)
-        return found.loo if found.n_left_out and 2 * found.n_left_out >= prepared.n else math.inf
-
     around = float(h[max(lowest - 1, 0)]), float(h[min(lowest + 1, h.size - 1)])
-    refined, at_refined = golden_section(error_at, *around, min(n_refine, 12))
+    refined, at_refined = golden_section(score, *around, n_refine)
     return (refined, at_refined) if at_refined <= filled[lowest] else (float(h[lowest]), float(filled[lowest]))

@@ -10,9 +10,11 @@ from collections.abc import Callable
 
 import numpy as np
 
-from kav.regression.accounts import THIN, accounts
+from kav.regression.accounts import THIN, Accounts, accounts, affordable, lasting_accounts
 from kav.regression.grid import FAINT, FINEST, MARGIN, Spectra, gaussians_on_grid, level_for
+from kav.regression.kernels import kernel_named
 from kav.regression.prepared import Prepared
+from kav.task import Task
 
 _FEW = 300
 """Samples up to which `accounts.accounts` takes every pair."""
@@ -26,29 +28,45 @@ def loo_errors(
     h: np.ndarray,
     kernel: str,
     *,
-    exact: bool = False,
+    quick: int = 0,
     spectra: Spectra | None = None,
     before_each: Callable[[int], None] | None = None,
-) -> tuple[np.ndarray, np.ndarray]:
+    task: Task | None = None,
+) -> tuple[np.ndarray, np.ndarray, bool]:
     """Return the mean squared leave-one-out error at each bandwidth and how many samples have one, both (n_h,).
+
+    And whether all of it is exact to 3e-6.
 
     Parameters
     ----------
     h : array, shape (n_h,)
-    exact, spectra
-        As in `accounts.accounts`.
+    quick, spectra
+        As in `accounts.accounts`; what is not quick is kept.
     before_each : callable or None
         Told which bandwidth comes next, where they are taken one by one.
+    task : Task or None
+        Asked within a bandwidth whether to go on.
     """
-    error, count = np.full(h.size, np.nan), np.full(h.size, prepared.n)
+    error, count, exact = np.full(h.size, np.nan), np.full(h.size, prepared.n), True
     if kernel == "gaussian" and prepared.n > _FEW and not prepared.extras.n:
         _on_one_grid(prepared, h, spectra or prepared.core.spectra(), error)
     for at in np.flatnonzero(np.isnan(error)):
         if before_each is not None:
             before_each(int(at))
-        found = accounts(prepared, float(h[at]), kernel, exact=exact, spectra=spectra)
+        found = accounts_at(prepared, float(h[at]), kernel, quick=quick, spectra=spectra, task=task)
         error[at], count[at] = found.loo, found.n_left_out
-    return error, count
+        exact = exact and found.exact
+    return error, count, exact
+
+
+def accounts_at(
+    prepared: Prepared, h: float, kernel: str, *, quick: int, spectra: Spectra | None, task: Task | None
+) -> Accounts:
+    """Return the accounts of one of many bandwidths: what takes long is kept, so that a sweep may be resumed."""
+    row = kernel_named(kernel)
+    if quick or row.log_K is None or row.name == "gaussian" or affordable(row, prepared.n):
+        return accounts(prepared, h, kernel, quick=quick, spectra=spectra)
+    return lasting_accounts(prepared, h, kernel, task)
 
 
 def _on_one_grid(prepared: Prepared, h: np.ndarray, spectra: Spectra, error: np.ndarray) -> None:

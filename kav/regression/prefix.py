@@ -11,7 +11,7 @@ K(0) = 1 here, so that ``S_ii = 1 / mass_i``.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from math import comb
 
@@ -30,12 +30,14 @@ _DECAYS = 500.0
 """Decay lengths of a strip of the Laplace kernel, whose exponentials must be floats."""
 
 
-def sums_at_samples(ordered: Ordered, asked: Asked) -> Sums:
+def sums_at_samples(ordered: Ordered, asked: Asked, go_on: Callable[[], None] = lambda: None) -> Sums:
     """Return the sums at every sample's own x, itself included; compact kernels and Laplace.
 
-    Each sum is exact to about 1e-16 times the number of samples in a block and its window.
+    Each sum is exact to about 1e-16 times the number of samples in a block and its window. `go_on` is called every few
+    milliseconds and may raise.
     """
-    return _laplace_sums(ordered, asked) if asked.kernel.name == "laplace" else _compact_sums(ordered, asked)
+    sums = _laplace_sums if asked.kernel.name == "laplace" else _compact_sums
+    return sums(ordered, asked, go_on)
 
 
 @dataclass(frozen=True)
@@ -53,7 +55,7 @@ class _Ends:
     after: np.ndarray
 
 
-def _compact_sums(ordered: Ordered, asked: Asked) -> Sums:
+def _compact_sums(ordered: Ordered, asked: Asked, go_on: Callable[[], None]) -> Sums:
     x, kernel = ordered.x, asked.kernel
     position = x / asked.h
     strip = np.floor(position)
@@ -67,6 +69,7 @@ def _compact_sums(ordered: Ordered, asked: Asked) -> Sums:
         near = slice(int(ends.before[block.start]), int(ends.after[block.stop - 1]))
         running = _running(position[near], ordered.y[near], left.shape[0])
         for start in range(block.start, block.stop, _ROWS):
+            go_on()
             rows = slice(start, min(start + _ROWS, block.stop))
             on_left, on_right = _moments(running, ends, rows, near.start, split=right is not None)
             powers = _powers(position[rows], left.shape[0])
@@ -172,17 +175,18 @@ _SHIFT = {
 """From moments of z to those of ``z - 1`` and ``z + 1``."""
 
 
-def _laplace_sums(ordered: Ordered, asked: Asked) -> Sums:
+def _laplace_sums(ordered: Ordered, asked: Asked, go_on: Callable[[], None]) -> Sums:
     x, y = ordered.x / asked.effective_h, ordered.y
-    left, right = _to_the_left(x, y), _to_the_left(-x[::-1], y[::-1])[:, ::-1]
+    left, right = _to_the_left(x, y, go_on), _to_the_left(-x[::-1], y[::-1], go_on)[:, ::-1]
     return Sums(np.zeros(x.size), np.maximum(left[0] + right[0] - 1, 1.0), left[1] + right[1] - y)
 
 
-def _to_the_left(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+def _to_the_left(x: np.ndarray, y: np.ndarray, go_on: Callable[[], None]) -> np.ndarray:
     """``sum_{j <= i} exp(x_j - x_i)`` times 1 and y_j, for ascending x, (2, n)."""
     out = np.empty((2, x.size))
     start, carried, n = 0, np.zeros((2, 1)), x.size
     while start < n:
+        go_on()
         stop = start + _BLOCK
         stop = min(stop, int(np.searchsorted(x[start:stop], x[start] + _DECAYS, side="right")) + start)
         grown = np.exp(x[start:stop] - x[start])

@@ -40,6 +40,7 @@ from kav.regression.window import Asked, Sums, direct_sums, windows
 _PAIRS_PER_QUERY = 1_500
 _PAIRS_PER_SAMPLE = 16
 """What building cells or a tree costs, in pairs."""
+_MOST_LASTING = 512
 _MANY_QUERIES = 64
 """Queries from which one grid for all of them pays."""
 _FEW, _FEW_FOR_A_GRID = 2_500, 500
@@ -116,6 +117,7 @@ class Prepared(Keeping):
         super().__init__()
         self.core = core
         self.extras = extras
+        self.lasting = Keeping(_MOST_LASTING)  # sums at every sample: seconds of work, for many bandwidths
 
     @classmethod
     def of(cls, x: Any, y: Any) -> Prepared:

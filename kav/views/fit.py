@@ -108,6 +108,11 @@ class Result:
     density: Density | None = None  # counts of all samples on a pixel grid, when only those near the query are dots
     loo: LooCurve | None = None  # leave-one-out error over bandwidths, with the rules of thumb
     loo_of: object = None  # what `loo` belongs to: while it stays the same, `loo` is reused
+    loo_samples: object = None  # the samples that `loo` was computed from
+    loo_exact: bool = True  # whether `loo` is summed at every sample, of these very samples
+    exact: bool = True  # whether dof and sigma are
+    approximate: str = ""  # why something of the picture is approximate, for a tooltip; "" if nothing is
+    refinable: bool = False  # whether what is not exact can be had exactly
     objective: Objective | None = None  # the parabola L_x(c) that f minimises
     decimals: tuple[int, int] = (0, 0)  # regression scene: that x and y have at least
     dof: float = 0.0  # effective degrees of freedom, trace S

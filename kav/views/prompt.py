@@ -52,6 +52,7 @@ class Result:
     samples: np.ndarray | None = None  # which sample each entry is; None = entry i is sample i
     columns: Columns | None = None  # of many samples: all of them, pooled along x
     predicts: Reading = ()  # "Predicts f(4.20) = −0.70 ± 0.22"
+    approximate: str = ""  # why that standard error is approximate, for a tooltip; "" if it is not
 
 
 def compute(spec: Spec, task: Task, last: Result | None = None) -> Result:

@@ -71,6 +71,9 @@ def test_picture_so_far_is_not_dimmed_and_says_what_is_still_done(stage, qtbot):
     assert veil.rect().contains(stage.busy.geometry())
     stage.resize(500, 320)
     assert veil.geometry().bottomRight() == stage.rect().bottomRight()
+    stage.show_glance(left=True)
+    assert veil.geometry().bottomLeft() == stage.rect().bottomLeft()
+    assert veil.width() < 0.8 * stage.width()
     stage.set_busy(False)
     assert not stage.busy.isVisible()
     stage.set_busy(True)  # the next computation begins as usual

@@ -23,6 +23,7 @@ from kav.views.words import Reading, number, share, signed
 from ..fit_edits import FitEdits
 from ..job import Job
 from ..panel import Panel
+from ..refining import Refining
 from ..widgets.bandwidth_plot import BandwidthPlot
 from ..widgets.correspondence import Correspondence
 from ..widgets.cost_plot import CostPlot
@@ -66,6 +67,7 @@ class FitPanel(Panel):
             self.footer.addWidget(footer)
         self._cost = Job("fit.cost", self.session.engine, self)
         self._file = Job("fit.file", self.session.engine, self)
+        self._refining = Refining(self.session, self.stage, self)
         self._connect_plot()
         self._connect_footers()
         self._connect_jobs()
@@ -144,6 +146,7 @@ class FitPanel(Panel):
             self.bandwidth_plot.show_result(result)
             self.regression_footer.show_result(result)
         self._arrange()
+        self._refining.follow(result, self._feed.drawn_spec.scene)
 
     def reading(self, result: fit.Result) -> Reading:
         if self.picture == "cost":

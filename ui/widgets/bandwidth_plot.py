@@ -16,6 +16,7 @@ from PySide6.QtWidgets import QWidget
 from kav.regression.loo_curve import LooCurve
 from kav.views.fit import Result
 from kav.views.regression.ranges import nice_range
+from kav.views.regression.stories import best_text
 from kav.views.words import number
 
 from ..marks import paint_mark
@@ -68,6 +69,7 @@ class BandwidthPlot(Plot):
         if not self.dragged:
             self.set_spans(*axes_of(result.loo, result.h))
         self.curve.set_data(result.loo.h, result.loo.error)
+        self.setToolTip("" if result.loo_exact else result.approximate)
         self.setAccessibleDescription("; ".join(text for _, text in self.marks()))
         self.viewport().update()
 
@@ -81,7 +83,7 @@ class BandwidthPlot(Plot):
         loo = self.result.loo if self.result is not None else None
         if loo is None:
             return []
-        least = [] if math.isnan(loo.best_error) else [(loo.best, f"minimum at h = {number(loo.best)}")]
+        least = [] if math.isnan(loo.best_error) else [(loo.best, f"minimum at h {best_text(self.result)}")]
         return least + [(h, rule_text(name, h)) for name, h in loo.rules]
 
     # --- painting ------------------------------------------------------------------------------------------------

@@ -11,6 +11,7 @@ from kav.errors import KavError
 from kav.regression.baselines import BASELINES
 from kav.regression.rules import typed_bandwidth
 from kav.views.fit import Result
+from kav.views.regression.exact import APPROXIMATE
 from kav.views.words import number
 
 from .button import Button, Check
@@ -24,6 +25,7 @@ from .value_field import ValueField
 
 PICTURES = (("fit", "fit"), ("h", "h"), ("cost", "cost"))
 BASELINE_CHOICES = (("none", "none"), *((name, words) for name, (words, _) in BASELINES.items()), ("all", "all six"))
+LOO_TIP = "LOO: the bandwidth with the smallest leave-one-out error"
 RIGHT_END = 0.5  # of the slider, as a share of the range of x
 
 
@@ -48,6 +50,7 @@ class RegressionFitFooter(QWidget):
         super().__init__(parent)
         self._more = more
         self._loo_h: float | None = None
+        self._loo_exact = True
         self._h_limits = (0.0, math.inf)
         self._compact = False
         self.picture = Segmented(
@@ -91,9 +94,7 @@ class RegressionFitFooter(QWidget):
             rule=self._broken_bandwidth,
             written=number,
         )
-        self.loo = Button(
-            "use LOO minimum", self, name="fit.loo", tip="LOO: the bandwidth with the smallest leave-one-out error"
-        )
+        self.loo = Button("use LOO minimum", self, name="fit.loo", tip=LOO_TIP)
         self.objective = Check(
             "L(c)",
             self,
@@ -163,7 +164,9 @@ class RegressionFitFooter(QWidget):
         if result.h is not None and not self.h.property("wrong"):
             self.h.follow(result.h)
         self._loo_h, self._h_limits = result.loo_h, result.h_limits or self._h_limits
+        self._loo_exact = result.loo_exact
         self.loo.setText(self._loo_text())
+        self.loo.setToolTip(LOO_TIP if result.loo_exact else f"{LOO_TIP}\n{result.approximate}")
         self.loo.set_available("" if result.loo_h is not None else "Leave-one-out needs at least two samples")
 
     def forgive(self) -> None:
@@ -171,7 +174,8 @@ class RegressionFitFooter(QWidget):
         self.h.set_value(self.h.value())
 
     def _loo_text(self) -> str:
-        value = "" if self._loo_h is None else f" {number(self._loo_h)}"
+        about = "" if self._loo_exact else f"{APPROXIMATE} "
+        value = "" if self._loo_h is None else f" {about}{number(self._loo_h)}"
         return f"LOO{value}" if self._compact else f"use LOO minimum{value}"
 
     def _on_picture_changed(self, picture: str) -> None:

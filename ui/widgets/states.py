@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QEvent, QObject, QPoint, QRectF, Qt, Signal
+from PySide6.QtCore import QEvent, QObject, QPoint, QRect, QRectF, Qt, Signal
 from PySide6.QtGui import QColor, QKeyEvent, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QSizePolicy, QVBoxLayout, QWidget
 
@@ -76,7 +76,7 @@ class Veil(QWidget):
 
     def __init__(self, parent: QWidget, content: QWidget | None = None, *, margin: int = 14) -> None:
         super().__init__(parent)
-        self._corner = False
+        self._corner = self._left = False
         self._margin = margin
         layout = QVBoxLayout(self)
         layout.setContentsMargins(margin, 8, margin, 8)
@@ -92,9 +92,9 @@ class Veil(QWidget):
             self.raise_()
         self.setVisible(shown)
 
-    def set_corner(self, corner: bool) -> None:
-        """Leave the picture free but for the corner at the lower right, or cover all of it."""
-        self._corner = corner
+    def set_corner(self, corner: bool, *, left: bool = False) -> None:
+        """Leave the picture free but for the corner at the lower right, or left, or cover all of it."""
+        self._corner, self._left = corner, left
         across = 8 if corner else self._margin
         self.layout().setContentsMargins(across, 8, across, 8)
         self._place()
@@ -109,7 +109,8 @@ class Veil(QWidget):
         whole = self.parentWidget().rect()
         if self._corner:
             size = self.layout().sizeHint()
-            whole.setTopLeft(whole.bottomRight() - QPoint(size.width() - 1, size.height() - 1))
+            left = whole.left() if self._left else whole.right() - size.width() + 1
+            whole = QRect(QPoint(left, whole.bottom() - size.height() + 1), size)
         self.setGeometry(whole)
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:

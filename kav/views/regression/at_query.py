@@ -100,10 +100,10 @@ class AtQuery:
         return float(self.curve(np.asarray([self.scene.x_query]))[1][0])
 
     def spread(self) -> Spread:
-        """Return degrees of freedom and residual standard deviation of the fit."""
+        """Return degrees of freedom and residual standard deviation of the fit; on a grid while time allows no more."""
         if self.whole and self.n <= _FEW:
             return spread(self.observed, self.weigh)
-        return spread_of(self.prepared, (self.scene.h, self.kernel.name))
+        return spread_of(self.prepared, (self.scene.h, self.kernel.name), quick=True)
 
     def x_text(self, value: float) -> str:
         """A place on the x axis: `4.20`."""

@@ -9,6 +9,7 @@ import math
 
 import numpy as np
 
+from kav.regression.band import Spread
 from kav.regression.baseline_fits import baseline_fit, influences
 from kav.regression.baselines import BASELINES
 from kav.regression.loo_curve import LooCurve, loo_curve
@@ -18,13 +19,16 @@ from kav.task import Task
 from kav.views.density import Density, density
 from kav.views.fit import Observations, Result, Row, Spec
 from kav.views.regression.at_query import AtQuery, Z, at_query, before, sample_name, sample_piece
+from kav.views.regression.exact import APPROXIMATE, known_curve, why
 from kav.views.regression.ranges import nice_range
-from kav.views.words import Piece, Reading, number, share, was
+from kav.views.words import Piece, Reading, Role, number, share, was
 
 LONGEST_NAME = 40  # characters
 N_CURVE = 401
 N_SHAPE = 121
 N_LOO = 40
+QUICK = 5
+"""The leave-one-out curve, twenty fits and more, is exact at once for a fifth of the samples for which one fit is."""
 MOST_FOR_LOO = 1_000
 """Samples up to which the leave-one-out curve follows every step of a drag."""
 
@@ -46,7 +50,8 @@ def compute(spec: Spec, task: Task, last: Result | None = None) -> Result:
     shape_x, shape_y = kernel_shape(now, x_range)
     names = now.scene.samples.axes
     query = now.x_text(now.scene.x_query)
-    loo = _loo(now, task, last)
+    loo, loo_samples = _loo(now, task, last)
+    loo_exact = loo.exact and loo_samples is now.scene.samples
     baselines = _baselines(spec.baseline, now, places)
     return Result(
         kind="regression",
@@ -68,7 +73,7 @@ def compute(spec: Spec, task: Task, last: Result | None = None) -> Result:
         axes=names,
         y_title=(Piece("↑ response y" if names[1] == "y" else f"↑ {_short(names[1])}"),),
         f_text="f is undefined" if math.isnan(now.f) else f"f = {now.y_text(now.f)}",
-        rows=_rows(now, spread.dof, norm_there, weights=spec.weights),
+        rows=_rows(now, spread, norm_there, weights=spec.weights),
         before=None if was_ is None else _observations(was_, spec.weights),
         before_f=None if was_ is None else was_.f,
         kernel=now.kernel.name,
@@ -87,6 +92,11 @@ def compute(spec: Spec, task: Task, last: Result | None = None) -> Result:
         density=None if now.whole else _density(now, x_range, y_range, last),
         loo=loo,
         loo_of=_loo_key(now),
+        loo_samples=loo_samples,
+        loo_exact=loo_exact,
+        exact=spread.exact,
+        approximate="" if spread.exact and loo_exact else why(now.kernel),
+        refinable=now.kernel.log_K is not None and not (spread.exact and loo_exact),
         objective=objective(now.prepared, now.scene.x_query, now.scene.h, now.kernel.name) if spec.objective else None,
         decimals=(now.x_decimals, now.y_decimals),
         dof=spread.dof,
@@ -133,16 +143,21 @@ def _loo_key(now: AtQuery) -> tuple[object, ...]:
     return now.kernel.name, samples if now.n <= MOST_FOR_LOO else samples.root
 
 
-def _loo(now: AtQuery, task: Task, last: Result | None) -> LooCurve:
-    """Leave-one-out error over bandwidths, of the samples without doses.
+def _loo(now: AtQuery, task: Task, last: Result | None) -> tuple[LooCurve, object]:
+    """Leave-one-out error over bandwidths, of the samples without doses; and the samples it is of.
 
-    Of more than `MOST_FOR_LOO` samples one that is dragged changes it by less than its share: the curve stays that of
-    the set as it was before.
+    Of more than `MOST_FOR_LOO` samples one that is dragged changes it by less than its share: while it moves, the curve
+    stays that of the set as it was before.
     """
+    samples, kernel = now.scene.samples, now.kernel
+    known = known_curve(samples.prepared, kernel.name)
+    if known is not None:
+        return known, samples
     if last is not None and last.loo is not None and last.loo_of == _loo_key(now):
-        return last.loo
-    quick = now.kernel.log_K is not None and not now.kernel.compact
-    return loo_curve(now.scene.samples.prepared, now.kernel.name, n_h=N_LOO if quick else N_LOO // 2, task=task)
+        return last.loo, last.loo_samples
+    smooth = kernel.log_K is not None and not kernel.compact
+    n_h = N_LOO if smooth else N_LOO // 2
+    return loo_curve(samples.prepared, kernel.name, n_h=n_h, quick=QUICK, task=task), samples
 
 
 def _chosen(baseline: str) -> tuple[str, ...]:
@@ -203,7 +218,7 @@ def effective_text(effective: float) -> str:
     return number(effective) if effective < 1000 else f"{effective:,.0f}"
 
 
-def _rows(now: AtQuery, dof: float, norm: float, *, weights: str) -> tuple[Row, ...]:
+def _rows(now: AtQuery, spread: Spread, norm: float, *, weights: str) -> tuple[Row, ...]:
     """The correspondence table: it is the picture's legend."""
     kernel, names = now.kernel, now.scene.samples.axes
     asked = "where we ask" if names[0] == "x" else f"{_short(names[0])} where we ask"
@@ -214,7 +229,7 @@ def _rows(now: AtQuery, dof: float, norm: float, *, weights: str) -> tuple[Row, 
     )
     f = Row("prediction", "direct", "prediction f", now.y_text(now.f), "Σ weight × response", "direct")
     effective = 0.0 if math.isnan(now.f) else 1 / norm**2
-    last = Row("effective", "", "effective samples", effective_text(effective), f"degrees of freedom {number(dof)}")
+    last = Row("effective", "", "effective samples", effective_text(effective), *_freedom(now, spread))
     i = now.place
     raw = weights == "raw"
     weight = float(raw_weights(now)[i] if raw else now.weights[i])
@@ -226,3 +241,10 @@ def _rows(now: AtQuery, dof: float, norm: float, *, weights: str) -> tuple[Row, 
         f,
         last,
     )
+
+
+def _freedom(now: AtQuery, spread: Spread) -> tuple[str, Role, str]:
+    """Note, role and tip of the row that says what the fit spends."""
+    if spread.exact:
+        return f"degrees of freedom {number(spread.dof)}", "", ""
+    return f"degrees of freedom {APPROXIMATE} {number(spread.dof)}", "", why(now.kernel)

@@ -6,6 +6,7 @@ import math
 
 from kav.regression.cost import CostStory
 from kav.views.fit import Result
+from kav.views.regression.exact import APPROXIMATE
 from kav.views.words import Piece, Reading, growth, number
 
 
@@ -16,14 +17,15 @@ def bandwidth_reading(result: Result) -> Reading:
     if math.isnan(result.loo.best_error):
         return (
             Piece("No bandwidth leaves half of the samples a neighbour: Silverman's "),
-            _h(result.loo_h),
+            Piece(f"h = {number(result.loo_h)}", strong=True),
             _now(result),
         )
-    return (Piece("Leave-one-out prefers "), _h(result.loo_h), _now(result))
+    return (Piece("Leave-one-out prefers "), Piece(f"h {best_text(result)}", strong=True), _now(result))
 
 
-def _h(h: float) -> Piece:
-    return Piece(f"h = {number(h)}", strong=True)
+def best_text(result: Result) -> str:
+    """Return how the best bandwidth is written behind "h": `= 0.28`, or `≈ 0.28` while it is approximate."""
+    return f"{'=' if result.loo_exact else APPROXIMATE} {number(result.loo_h or math.nan)}"
 
 
 def _now(result: Result) -> Piece:

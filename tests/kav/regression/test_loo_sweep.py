@@ -20,7 +20,7 @@ SHARES = np.geomspace(3e-4, 2, 40)
 def test_many_bandwidths_at_once_are_one_at_a_time(make_set, data, name):
     prepared = Prepared.of(*make_set(data, 900))
     h = SHARES * prepared.ordered.span
-    error, count = loo_errors(prepared, h, name)
+    error, count, _ = loo_errors(prepared, h, name)
     for at in range(h.size):
         one = accounts(prepared, float(h[at]), name)
         assert count[at] == one.n_left_out
