@@ -8,7 +8,7 @@ import numpy as np
 import pyqtgraph as pg
 import PySide6
 from PySide6.QtCore import Qt
-from PySide6.QtGui import QGuiApplication, QKeySequence
+from PySide6.QtGui import QGuiApplication, QIcon, QKeySequence
 from PySide6.QtWidgets import QDialog, QDialogButtonBox, QGridLayout, QLabel, QVBoxLayout, QWidget
 
 import kav
@@ -31,6 +31,8 @@ class _Dialog(QDialog):
         self.column.setSpacing(12)
         self.buttons = QDialogButtonBox(QDialogButtonBox.StandardButton.Close, self)
         self.buttons.rejected.connect(self.close)
+        for button in self.buttons.buttons():
+            button.setIcon(QIcon())  # a stock picture of the desktop's, in a window whose icons are lines
 
 
 def _label(text: str, px: int = 12, weight: int = 400, role: str = "ink") -> QLabel:
@@ -103,4 +105,5 @@ def about(session: Session) -> str:
 
 
 def _shown(keys: str) -> str:
-    return QKeySequence(keys).toString(QKeySequence.SequenceFormat.NativeText)
+    sequences = QKeySequence.listFromString(keys)
+    return " or ".join(sequence.toString(QKeySequence.SequenceFormat.NativeText) for sequence in sequences)

@@ -70,10 +70,18 @@ class Panel(CardBody):
         self.column.addWidget(self.stage, 1)
         self.column.addWidget(self.footer_bar)
         self.build()
+        self._tab_last(self.footer_bar.more)
         self._feed = Feed(self.name, self.view, session, spec=self._spec, lane=self.lane, parent=self)
         self._wire()
         self.on_scene(self._kind)
         self._feed.set_active(False)  # until somebody sees the panel
+
+    def _tab_last(self, widget: QWidget) -> None:
+        """Let the keyboard come to a widget of the footer after all others there."""
+        others = (child for child in self.footer_bar.findChildren(QWidget) if child is not widget)
+        for child in others:
+            if child.focusPolicy() & Qt.FocusPolicy.TabFocus and child.window() is widget.window():
+                QWidget.setTabOrder(child, widget)
 
     def _wire(self) -> None:
         self._feed.drawn.connect(self._on_feed_drawn)

@@ -192,3 +192,13 @@ def test_every_control_has_a_name_a_tip_and_keyboard_reach(panel):
         assert child.objectName().startswith(f"{panel.name}."), child
         assert child.accessibleName(), child.objectName()
         assert child.toolTip(), child.objectName()
+
+
+def test_the_keyboard_comes_to_the_dots_after_all_other_controls(panel, session):
+    footer, chain = panel.footer_bar, []
+    widget = panel.nextInFocusChain()
+    while widget is not panel:
+        if footer.isAncestorOf(widget) and widget.focusPolicy() & Qt.FocusPolicy.TabFocus:
+            chain.append(widget)
+        widget = widget.nextInFocusChain()
+    assert chain[-1] is footer.more, [child.objectName() for child in chain]

@@ -13,6 +13,7 @@ from ..theme import current, font
 from .control import describe
 from .drawing import box, shown
 
+MOST_ROWS = 12  # in sight
 SHOWN = 1200  # rows at once: all heads of a model, not a vocabulary
 
 
@@ -31,6 +32,7 @@ class Choices(QFrame):
     def __init__(self, parent: QWidget, *, label: str) -> None:
         super().__init__(parent, Qt.WindowType.Popup | Qt.WindowType.FramelessWindowHint)
         self._options: tuple[tuple[object, str], ...] = ()
+        self._place, self._least = QPoint(), 200  # where it opened, and how wide it is
         self.search = QLineEdit(self)
         describe(self.search, "choices.search", f"search {label}", "type to narrow the list")
         self.search.setPlaceholderText("type to search")
@@ -61,19 +63,26 @@ class Choices(QFrame):
             item = self.list.currentItem()
             key = None if item is None else item.data(Qt.ItemDataRole.UserRole)[0]
             self._fill()
+            self._fit()
             self._mark(key)
 
     def open_at(self, place: QPoint, width: int, current_key: object) -> None:
         """Show the list below `place` (global), with the current row marked."""
         self.search.clear()
-        self.search.setPlaceholderText("type to search" if self._options else "type a number, then Enter")
+        self._place, self._least = place, max(width, 200)
         self._fill()
-        rows = min(max(self.list.count(), 1), 12)
-        self.resize(max(width, 200), 52 + rows * 26)
+        self._fit()
         self._mark(current_key)
-        self.move(self._on_screen(place))
         self.show()
         self.search.setFocus()
+
+    def _fit(self) -> None:
+        """As high as its rows, up to a dozen; for those that come after it was opened it grows, and never jumps back."""
+        self.search.setPlaceholderText("type to search" if self._options else "type a number, then Enter")
+        rows = min(max(self.list.count(), 1), MOST_ROWS)
+        height = 52 + rows * 26
+        self.resize(self._least, max(height, self.height()) if self.isVisible() else height)
+        self.move(self._on_screen(self._place))
 
     def _on_screen(self, place: QPoint) -> QPoint:
         """The place nearest to the wanted one at which the whole list is on its screen."""

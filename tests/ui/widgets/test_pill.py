@@ -122,3 +122,20 @@ def test_the_list_stays_on_the_screen(qtbot):
     pill.open()
     assert screen.contains(popup(pill).geometry())
     popup(pill).hide()
+
+
+def test_rows_that_come_after_the_list_was_opened_find_it_high_enough(qtbot):
+    """Story: the list of heads is made when it is wanted; it opened one row high and stayed so."""
+    pill = Pill("Head")
+    qtbot.addWidget(pill)
+    pill.show()
+    pill.open()
+    assert popup(pill).search.placeholderText() == "type a number, then Enter"
+    pill.set_options([(i, f"head {i}") for i in range(8)])
+    high = popup(pill).height()
+    assert popup(pill).list.visualItemRect(popup(pill).list.item(7)).bottom() <= popup(pill).list.viewport().height()
+    assert popup(pill).search.placeholderText() == "type to search"
+    qtbot.keyClicks(popup(pill).search, "7")
+    pill.set_options([(7, "head 7")])
+    assert popup(pill).height() == high, "typing does not make it jump"
+    popup(pill).hide()
