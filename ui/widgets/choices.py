@@ -77,7 +77,7 @@ class Choices(QFrame):
         self.search.setFocus()
 
     def _fit(self) -> None:
-        """As high as its rows, up to a dozen; for those that come after it was opened it grows, and never jumps back."""
+        """As high as its rows, up to a dozen; it grows for those that come later, and never jumps back."""
         self.search.setPlaceholderText("type to search" if self._options else "type a number, then Enter")
         rows = min(max(self.list.count(), 1), MOST_ROWS)
         height = 52 + rows * 26
