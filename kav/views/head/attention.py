@@ -155,6 +155,7 @@ def _shown(spec: Spec, trace: Trace, focus: Focus, part: Part) -> Shown:
     )
 
 
+_NOTHING = {"|message|": "carries nothing", "logits": "moves nothing of the logit of "}  # of a removed head
 _VERBS = {"": "looks at", "score": "scores highest with", "|message|": "carries most from", "logits": "moves most with"}
 """What a head does with the key that the matrix shows most of, by the unit of what is shown."""
 
@@ -166,21 +167,26 @@ def _reading(
     if not row[1].any():
         return *here, Piece(" looks at nothing: every key is masked")
     best, amount, unit = _most(spec, scene.trace, focus, row)
-    where = token_pieces(labels[best], "key" if best == focus.key else "")
+    where = () if best is None else token_pieces(labels[best], "key" if best == focus.key else "")
     of = (Piece(" logits of "), *target_pieces(scene, focus)) if unit == "logits" else ()
     said = (*here, Piece(f" {_VERBS[unit]} "), *where, Piece(f" ({amount}"), *of, Piece(")"))
+    if best is None:
+        said = (*here, Piece(f" {_NOTHING[unit]}"), *of[1:])
     if scene.before is None:
         return said
     most, old, _ = _most(spec, scene.before, focus, _row(scene.before, focus))
-    return *said, *was(f"{labels[most]} ({old})", f"{labels[best]} ({amount})")
+    before = "nothing" if most is None else f"{labels[most]} ({old})"
+    return *said, *was(before, "nothing" if best is None else f"{labels[best]} ({amount})")
 
 
-def _most(spec: Spec, trace: Trace, focus: Focus, row: tuple[np.ndarray, np.ndarray]) -> tuple[int, str, str]:
-    """The key that the matrix shows most of in the selected row, how much that is, and its unit."""
+def _most(spec: Spec, trace: Trace, focus: Focus, row: tuple[np.ndarray, np.ndarray]) -> tuple[int | None, str, str]:
+    """The key that the matrix shows most of in the selected row, how much that is, and its unit; None if all is 0."""
     rows, columns = (focus.query, focus.query + 1), (0, trace.n_tokens)
     shown = _shown(spec, trace, focus, Part(rows, columns))
     values = np.asarray(shown.read(row[0][None, :], row[1][None, :], rows, columns))[0]
     best = int(np.argmax(np.abs(values) if shown.unit == "logits" else values))
+    if shown.unit in _NOTHING and not values.any():
+        return None, "", shown.unit
     text = {"": share, "score": number, "|message|": number, "logits": signed}[shown.unit](float(values[best]))
     return best, text, shown.unit
 

@@ -263,3 +263,16 @@ def test_an_edit_that_leaves_the_head_alone_is_no_change(scene):
         assert ("was" in plain(result.reading)) == changed
     assert _compute(scene(ScaleHead(1, 2, 0.0)), weighting="logits").changed  # the final norm divides by another scale
     assert not _compute(scene(), weighting="logits").changed
+
+
+@pytest.mark.parametrize(
+    ("weighting", "words"),
+    [("logits", " moves nothing of the logit of ◆ carriage, was 4 carriage (+"), ("message", " carries nothing, was ")],
+)
+def test_a_removed_head_is_said_to_move_nothing(scene, weighting, words):
+    """Story: "Head 1.0 moves most with 0 ‹bos› (0.00 logits of carriage)"."""
+    removed = _compute(scene(ScaleHead(1, 0, 0.0)), weighting=weighting)
+    assert words in plain(removed.reading)
+    assert "0.00" not in plain(removed.reading)
+    half = _compute(scene(ScaleHead(1, 0, 0.5)), weighting=weighting)
+    assert "nothing" not in plain(half.reading)
