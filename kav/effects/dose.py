@@ -127,7 +127,8 @@ def dose_response(
     reference : Tokens or None
         Text that a "mean" baseline is taken over, run without edits.
     known : tuple of two arrays, each (n_known,), or None
-        Increasing doses, and the response at each in an earlier answer to the same question: they are not run again.
+        Increasing doses, and the response at each in an earlier answer to the same question: they are not run again,
+        nor shown.
     task : Task or None
         Told as layers are done; may cancel. With a `Span` it is shown the curve measured so far, a `DoseResponse` of
         fewer doses, whenever more are to follow.
@@ -180,7 +181,7 @@ def dose_response(
         )
 
     def so_far(amounts: np.ndarray, response: np.ndarray) -> None:
-        if task is not None:
+        if task is not None and (known is None or len(amounts) > len(known[0])):
             task.show(answer(amounts, response))
 
     curve = share_of(task, FIRST_RUN + SLOPE, 1 - FIRST_RUN - SLOPE)

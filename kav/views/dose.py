@@ -170,7 +170,10 @@ def formula(result: Result) -> tuple[FormulaRow, ...]:
     return (
         FormulaRow((Piece("out", strong=True), Piece(f"(dose) = b + dose (out − b)   of {name}"))),
         FormulaRow(
-            (Piece("rerun", strong=True), Piece("   " + ("all that follows runs again, at each dot" if head else "refitted")))
+            (
+                Piece("rerun", strong=True),
+                Piece("   " + ("all that follows runs again, at each dot" if head else "refitted")),
+            )
         ),
         FormulaRow((Piece("direct", "direct", strong=True), Piece("   only its own share changes"))),
         FormulaRow((Piece("tangent", "muted", strong=True), Piece("   derivative of the rerun at dose 1"))),

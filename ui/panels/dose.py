@@ -10,6 +10,7 @@ from PySide6.QtWidgets import QHBoxLayout
 
 from kav.model.edits import ScaleHead, ScaleMlp
 from kav.views import dose
+from kav.views.head.dose import scales
 
 from ..giving_way import GivingWay, at_least
 from ..panel import Panel
@@ -211,3 +212,6 @@ class DosePanel(Panel):
         if place != self._edited_last:
             self._edited_last, self._component = place, None
             self.request()
+        if self.result is not None and self.result.kind == "head":
+            found = [edit.scale for edit in self.session.edits if scales(edit, self.result.component)]
+            self.plot.ask(found[-1] if found else 1.0)

@@ -46,7 +46,8 @@ class DosePlot(Plot):
         self.setObjectName("dose.plot")
         self.setAccessibleName("Dose response: the prediction as one component is scaled")
         self.result: Result | None = None
-        self._live: float | None = None
+        self._live: float | None = None  # under the mouse
+        self._asked: float | None = None  # what the next answer will be about
         self.control = self.add_area("grid", -80)
         self.tangent = self.add_curve("muted", 1.8, dash=(5.0, 4.0), z=-30)
         self.direct = self.add_curve("direct", 1.8, z=-20)
@@ -67,26 +68,34 @@ class DosePlot(Plot):
         """Draw a result; while the handle is dragged the axes hold and it stays under the mouse."""
         same = self.result is not None and self.result.curve is result.curve
         if self.result is not None and self.result.component != result.component:
-            self._zoom = (0.0, 1.0, 0.0, 1.0)
+            self._zoom, self._asked = (0.0, 1.0, 0.0, 1.0), None
         self.result = result
         if not self.dragged:
             self._respan()
+        if self._asked == result.dose:
+            self._asked = None
         if not same:
             self._set_curves()
         self.repaint_now()
 
+    def ask(self, dose: float) -> None:
+        """Let the handle stand at a dose whose answer may still be to come: large models take seconds."""
+        self._asked = None if self.result is None or self.result.dose == dose else dose
+        self.repaint_now()
+
     @property
     def dose_shown(self) -> float:
-        """The dose that the handle shows: the one under the mouse while it is dragged."""
-        if self._live is not None:
-            return self._live
+        """The dose that the handle shows: the one under the mouse while it is dragged, the one asked for after that."""
+        for dose in (self._live, self._asked):
+            if dose is not None:
+                return dose
         return self.result.dose if self.result is not None else 1.0
 
     @property
     def value_shown(self) -> float:
         """The response there; between two answers of the model it is read off the curve."""
         result = self.result
-        if self._live is not None or not np.isfinite(result.value):
+        if self.dose_shown != result.dose or not np.isfinite(result.value):
             return float(np.interp(self.dose_shown, result.curve.doses, result.curve.response))
         return result.value
 

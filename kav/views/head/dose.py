@@ -111,7 +111,7 @@ def scaled(spec: Spec, scene: HeadScene, focus: Focus) -> Scaled:
     """Return what is scaled: as asked, else what was edited last, else the selected head; an edit keeps its manner."""
     component = spec.component or _edited_last(scene) or Component(focus.layer, focus.head)
     component = _existing(component, scene)
-    own = next((edit for edit in reversed(scene.edits) if _scales(edit, component)), None)
+    own = next((edit for edit in reversed(scene.edits) if scales(edit, component)), None)
     if not isinstance(own, ScaleHead | ScaleMlp):
         return Scaled(component, spec.baseline, (focus.query,) if spec.scope == "query" else None, 1.0, scene.edits)
     others = tuple(edit for edit in scene.edits if edit != own)  # also those of the component at other positions
@@ -131,7 +131,8 @@ def _existing(component: Component, scene: HeadScene) -> Component:
     return Component(layer, min(max(component.head or 0, 0), config.n_heads - 1))
 
 
-def _scales(edit: Edit, component: Component) -> bool:
+def scales(edit: Edit, component: Component) -> bool:
+    """Return whether an edit scales a component."""
     if component.head is None:
         return isinstance(edit, ScaleMlp) and edit.layer == component.layer
     return isinstance(edit, ScaleHead) and (edit.layer, edit.head) == (component.layer, component.head)

@@ -129,7 +129,9 @@ def test_curve_so_far_is_shown_and_its_doses_are_not_run_again(monkeypatch):
         np.testing.assert_allclose(getattr(glances[1], name), getattr(whole, name)[at], atol=1e-12)
     n_run.clear()
     known = glances[1].doses, glances[1].response
-    again = dose_response(model, tokens, (0, 1), Span(), target=5, known=known)
+    n_shown = len(glances)
+    again = dose_response(model, tokens, (0, 1), Span(), target=5, known=known, task=Task(on_show=glances.append))
+    assert all(len(glance.doses) > 17 for glance in glances[n_shown:])
     assert sum(n_run) == len(whole.doses) - 17
     np.testing.assert_array_equal(again.doses, whole.doses)
     np.testing.assert_allclose(again.response, whole.response, atol=1e-12)

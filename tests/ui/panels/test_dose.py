@@ -204,3 +204,40 @@ def test_a_handle_moved_after_its_run_is_gone_changes_nothing(panel, session):
     session.runs = None
     panel._on_dose_moved(0.5)
     assert session.edits == ()
+
+
+def test_handle_stays_where_it_was_let_go_until_the_answer_is_there(panel, session, monkeypatch):
+    """Story: while a large model ran again, the handle jumped back to dose 1."""
+    waiting = []
+    monkeypatch.setattr(session, "_request_runs", lambda: waiting.append(True))
+    before = panel.result
+    drag_to(panel, 0.6, 0.4)
+    assert panel.result is before
+    assert waiting
+    assert panel.plot.dose_shown == pytest.approx(0.4)
+    at = np.interp(0.4, before.curve.doses, before.curve.response)
+    assert panel.plot.value_shown == pytest.approx(at)
+    QTest.keyClick(panel.plot, Qt.Key.Key_Right)  # a step from where it stands
+    assert panel.plot.dose_shown == pytest.approx(0.41)
+    session.undo_stack.undo()
+    session.undo_stack.undo()
+    assert session.edits == ()
+    assert panel.plot.dose_shown == 1.0
+
+
+def test_dose_asked_of_one_thing_is_not_shown_of_another(panel, session, monkeypatch):
+    monkeypatch.setattr(session, "_request_runs", lambda: None)
+    drag_to(panel, 0.4)
+    session.set_scene("regression")
+    assert panel.result.kind == "regression"
+    assert panel.plot.dose_shown == 1.0
+
+
+def test_handle_shows_the_answer_once_it_is_there(panel, session):
+    drag_to(panel, 0.6, 0.4)
+    assert panel.plot.dose_shown == panel.result.dose == pytest.approx(0.4)
+    assert panel.plot.value_shown == panel.result.value
+    session.undo_stack.undo()
+    assert panel.plot.dose_shown == panel.result.dose == 1.0
+    session.put_edit(ScaleHead(session.selection.layer, session.selection.head, 0.25))
+    assert panel.plot.dose_shown == panel.result.dose == 0.25
