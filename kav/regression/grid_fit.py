@@ -82,10 +82,12 @@ def fit_on_grid(x: Any, y: Any, h: float, n_grid: int = 401) -> tuple[np.ndarray
         x, y = x[order], y[order]
     with np.errstate(over="ignore", invalid="ignore"):
         places, f = _fit_on_grid(x, y, h, n_grid)
-        if not np.all(np.isfinite(f)):  # sums of large responses are none, or the samples are not
+        known = bool(np.all(np.isfinite(f)))
+        if not known:  # sums of large responses are no floats, or the samples are none
             size = float(np.max(np.abs(y)))
             f = size * _fit_on_grid(x, y / size, h, n_grid)[1]
-    if not (math.isfinite(places[-1]) and np.all(np.isfinite(f))):
+            known = bool(np.all(np.isfinite(f)))
+    if not (math.isfinite(places[-1]) and known):
         raise KavError("x and y must hold finite numbers, got others")
     return places, f
 
@@ -111,7 +113,8 @@ def _fit_on_grid(x: np.ndarray, y: np.ndarray, h: float, n_grid: int) -> tuple[n
         n_places = fast_length(math.ceil(length))
         n = fast_length(math.ceil(n_places * spacing / (step * finest * h)))
         sums, mean = _convolved(x, y, h, low=low, width=n_places * spacing / (step * n), n=n, n_places=n_places)
-        return sums[:, : step * n_grid : step], float(sums[0].max()), mean
+        mass, moment = (part[: step * n_grid : step] for part in sums)
+        return (mass, moment), float(sums[0].max()), mean
 
     return low + away, common + _fit(x, y, h, low, away, at)
 
@@ -151,15 +154,17 @@ def _fit_once(x: np.ndarray, y: np.ndarray, x_query: np.ndarray, h: float) -> np
         n_all = fast_length(n_places + math.ceil(_REACH / _BETWEEN))
         n = fast_length(math.ceil(1.6 * n_all * _BETWEEN / finest))  # narrower: this fit is shown as it is
         sums, mean = _convolved(x, y, h, low=low, width=n_all * width / n, n=n, n_places=n_all)
-        values = np.concatenate([sums[:, -MARGIN:], sums[:, : n_places + MARGIN]], axis=1)
-        return between_places(values, away + width / 2, width)[0], float(sums[0].max()), mean
+        values = np.asarray([np.append(part[-MARGIN:], part[: n_places + MARGIN]) for part in sums])
+        mass, moment = between_places(values, away + width / 2, width)[0]
+        return (mass, moment), float(sums[0].max()), mean
 
     f = _fit(x, y, h, low, away, at)
     return common + f if np.all(np.isfinite(f)) else None
 
 
-_Found = tuple[np.ndarray, float, float] | None
-"""Mass and moment of ``y - mean`` where asked, (2, n_places), the largest mass anywhere and the mean; None: no grid."""
+_Parts = tuple[np.ndarray, np.ndarray]
+_Found = tuple[_Parts, float, float] | None
+"""Mass and moment of ``y - mean`` where asked, (n_places,) each, largest mass anywhere, mean; None: no grid."""
 
 
 def _fit(
@@ -173,6 +178,10 @@ def _fit(
     (mass, moment), most, mean = found
     if not math.isfinite(most):
         return np.full(away.shape, np.nan)
+    if float(mass.min(initial=math.inf)) >= _MUCH * most:  # the usual case
+        f = moment / mass
+        f += mean
+        return np.asarray(f)
     f = mean + moment / np.where(mass > 0, mass, 1.0)
     left = np.flatnonzero(~(mass >= _MUCH * most))
     if left.size and not _few_pairs(x, h, low + away[left]) and (found := at(_FINE)) is not None:
@@ -230,15 +239,15 @@ def _from_masses(x: np.ndarray, y: np.ndarray, h: float, *, low: float, width: f
     masses, mean, size = _centred_masses(x, y, h, low=low, width=width)
     u = away[:, None] / h - (width / h) * np.arange(-REACH, masses.shape[1] - REACH)
     sums = np.exp(-0.5 * u * u) @ masses.T  # (n_places, 2)
-    return np.stack([sums[:, 0], size * sums[:, 1]]), float(sums[:, 0].max()), mean
+    return (sums[:, 0], size * sums[:, 1]), float(sums[:, 0].max()), mean
 
 
 def _convolved(
     x: np.ndarray, y: np.ndarray, h: float, *, low: float, width: float, n: int, n_places: int
-) -> tuple[np.ndarray, float]:
+) -> tuple[_Parts, float]:
     """Mass and moment of ``y - mean`` at places that divide the length of n cells, the first at `low`; the mean.
 
-    Places before the first are at the end, (2, n_places).
+    Places before the first are at the end, (n_places,) each.
     """
     masses, mean, size = _centred_masses(x, y, h, low=low, width=width)
     grid = np.zeros(n, dtype=np.complex128)
@@ -254,4 +263,4 @@ def _convolved(
     np.multiply(F[: most + 1], kernel, out=low_pass[: most + 1])
     np.multiply(F[n - most :], kernel[:0:-1], out=low_pass[n_places - most :])
     found = np.fft.ifft(low_pass)
-    return np.stack([found.real, size * found.imag]), mean
+    return (found.real, size * found.imag), mean

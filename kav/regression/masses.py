@@ -154,18 +154,8 @@ def _within(places: np.ndarray, near: slice) -> np.ndarray:
 
 def _to_own_centres(sums: np.ndarray, c: np.ndarray) -> None:
     """Moments about 0 become those about c."""
-    zeroth, first, second, third = (sums[:, j] for j in range(N_MOMENTS))
-    by_first = c * zeroth
-    third -= c * (3 * second - c * (3 * first - by_first))
-    second -= c * (2 * first - by_first)
-    first -= by_first
-
-
-def _parts(begins: np.ndarray) -> list[tuple[int, int]]:
-    """Ranges of filled cells, about `_BLOCK` samples each."""
-    ends = np.searchsorted(begins, np.arange(_BLOCK, begins[-1] + 1, _BLOCK)).tolist()
-    bounds = [0, *dict.fromkeys(ends), begins.size]
-    return [(a, b) for a, b in pairwise(bounds) if b > a]
+    for first in range(N_MOMENTS - 1):  # each step takes every higher one down by the one before it
+        sums[:, first + 1 :] -= c * sums[:, first:-1]
 
 
 def _add_up(

@@ -62,21 +62,34 @@ def _compact_sums(ordered: Ordered, asked: Asked, go_on: Callable[[], None]) -> 
     bounds = np.concatenate([[0], np.flatnonzero(strip[1:] != strip[:-1]) + 1, [x.size]])
     ends = _ends(x, asked, strip, bounds)
     position -= strip + 0.5  # z
-    left = _in_powers(coefficients(kernel))
-    right = None if is_even(coefficients(kernel)) else _in_powers(mirrored(coefficients(kernel)))
+    del strip
     sums = np.empty((2, x.size))
-    for block in _blocks(bounds):
-        near = slice(int(ends.before[block.start]), int(ends.after[block.stop - 1]))
-        running = _running(position[near], ordered.y[near], left.shape[0])
-        for start in range(block.start, block.stop, _ROWS):
-            go_on()
-            rows = slice(start, min(start + _ROWS, block.stop))
-            on_left, on_right = _moments(running, ends, rows, near.start, split=right is not None)
-            powers = _powers(position[rows], left.shape[0])
-            sums[:, rows] = np.sum((left @ powers) * on_left, axis=1)
-            if right is not None and on_right is not None:
-                sums[:, rows] += np.sum((right @ powers) * on_right, axis=1)
+    for block in _blocks(bounds):  # what one needs is gone before the next
+        _sum_block(sums, position, ordered.y, ends, block, coefficients(kernel), go_on)
     return Sums(np.zeros(x.size), np.maximum(sums[0], 1.0), sums[1])
+
+
+def _sum_block(
+    sums: np.ndarray,
+    z: np.ndarray,
+    y: np.ndarray,
+    ends: _Ends,
+    block: slice,
+    a: np.ndarray,
+    go_on: Callable[[], None],
+) -> None:
+    """Fill in mass and moment of the samples of whole strips."""
+    left, right = _in_powers(a), None if is_even(a) else _in_powers(mirrored(a))
+    near = slice(int(ends.before[block.start]), int(ends.after[block.stop - 1]))
+    running = _running(z[near], y[near], a.size)
+    for start in range(block.start, block.stop, _ROWS):
+        go_on()
+        rows = slice(start, min(start + _ROWS, block.stop))
+        on_left, on_right = _moments(running, ends, rows, near.start, split=right is not None)
+        powers = _powers(z[rows], a.size)
+        sums[:, rows] = np.sum((left @ powers) * on_left, axis=1)
+        if right is not None and on_right is not None:
+            sums[:, rows] += np.sum((right @ powers) * on_right, axis=1)
 
 
 def _ends(x: np.ndarray, asked: Asked, strip: np.ndarray, bounds: np.ndarray) -> _Ends:

@@ -92,6 +92,19 @@ def test_leave_one_out_of_a_million(report):
     report("loo, 50 bandwidths, n=1,000,000: prepared", 1e3 * seconds, "ms")
 
 
+@pytest.mark.parametrize("kernel", [name for name in KERNELS if name not in ("gaussian", "exp-dot-product")])
+def test_accounts_summed_at_every_sample(kernel, report):
+    """What replaces the grid's numbers once nothing is dragged."""
+    for n in (100_000, 1_000_000):
+        prepared = Prepared.of(*data(n))
+        exact, sums = best(lambda prepared=prepared: accounts(prepared, H, kernel))
+        quick, close = best(lambda prepared=prepared: accounts(prepared, H, kernel, quick=100))
+        away = abs(close.dof / sums.dof - 1)
+        report(
+            f"dof and loo n={n:,} {kernel}: exact", 1e3 * exact, f"ms, {1e3 * quick:.3g} ms on a grid ({away:.0e} off)"
+        )
+
+
 def test_against_kernsmooth(report):
     if shutil.which("Rscript") is None:
         pytest.skip("R is not installed")
