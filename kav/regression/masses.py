@@ -18,8 +18,10 @@ import numpy as np
 N_MOMENTS = 4
 REACH = 3
 """Cells on either side over which one is spread."""
-_BLOCK = 48_000
-"""Samples at a time: what is made of them stays in the cache."""
+_BLOCK = 200_000
+"""Samples at a time."""
+_FAR_CELLS = 4096
+"""Cells from one centre: the third power of what is farther loses digits that a bandwidth would show."""
 _GROUPS_AT_A_TIME = 8_000
 _PER_CELL = 4
 """Samples per cell from which the cells' places are looked up instead of each sample's cell."""
@@ -116,7 +118,7 @@ def _many(
     filled = np.flatnonzero(counts)
     begins, centre, sums = starts[filled], filled.astype(np.float64), np.empty((2, N_MOMENTS, filled.size))
     sums[0, 0] = counts[filled]
-    bounds = _bounds(begins)
+    bounds = _bounds(begins, filled)
     edges = [*begins[bounds[:-1]].tolist(), x.size]
     scratch = np.empty((4, max(end - begin for begin, end in pairwise(edges))))
     for (a, b), near in zip(pairwise(bounds), starmap(slice, pairwise(edges)), strict=True):
@@ -139,12 +141,13 @@ def _many(
     return M
 
 
-def _bounds(begins: np.ndarray) -> list[int]:
-    """Parts of the filled cells, about `_BLOCK` samples each: where they begin, and the end."""
-    if begins[-1] < _BLOCK:
+def _bounds(begins: np.ndarray, filled: np.ndarray) -> list[int]:
+    """Parts of the filled cells, some samples and not too many cells each: where they begin, and the end."""
+    if begins[-1] < _BLOCK and filled[-1] - filled[0] < _FAR_CELLS:
         return [0, begins.size]
-    ends = np.searchsorted(begins, np.arange(_BLOCK, begins[-1], _BLOCK)).tolist()
-    return list(dict.fromkeys([0, *ends, begins.size]))
+    by_samples = np.searchsorted(begins, np.arange(_BLOCK, begins[-1], _BLOCK))
+    by_cells = np.flatnonzero(np.diff(filled // _FAR_CELLS)) + 1
+    return sorted({0, *by_samples.tolist(), *by_cells.tolist(), begins.size})
 
 
 def _within(places: np.ndarray, near: slice) -> np.ndarray:

@@ -121,6 +121,19 @@ def test_both_ways_to_take_moments_give_the_same(make_set, data, monkeypatch):
     np.testing.assert_allclose(found[1].sum(axis=-1), expected, atol=1e-8 * x.size * size)
 
 
+def test_moments_of_cells_far_apart_keep_their_digits(monkeypatch):
+    """Taken from the first cell of a block, third powers of 200,000 cells were off by more than the cell's own."""
+    rng = np.random.default_rng(2)
+    x = np.sort(np.concatenate([rng.uniform(0, 40, 3000), rng.uniform(199_900, 200_000, 3000)]))
+    y, found = np.sin(x), []
+    for per_cell in (0, math.inf):
+        monkeypatch.setattr(masses, "_PER_CELL", per_cell)
+        found.append(masses.cell_moments(x, y, low=0.0, width=1.0, n_cells=200_001))
+    np.testing.assert_allclose(*found, atol=1e-4)
+    for start in (0, 199_900):
+        np.testing.assert_allclose(*(M[..., start : start + 40] for M in found), atol=1e-5)
+
+
 @pytest.mark.parametrize("scale", [1e-290, 1.0, 1e290])
 def test_moments_have_no_scale(scale):
     x, y = np.linspace(0, 1, 400) ** 2, np.arange(400.0)
