@@ -9,8 +9,8 @@ A cell's masses are exact to third order, and miss up to ``rho^4 / 3072`` of the
 cell's width in bandwidths: ``rho^4 |T^4 - 6 T^2 + 3| / 3072`` of the weight of a sample T bandwidths away. Cells of
 1/10 serve places that hold a quarter of the largest mass, where samples on either side are at most T = 2.04 away: 2e-7
 at worst, and up to 8e-7 from neighbours taken together, ``|T^2 - 1| / 8`` of their squared width. Places that hold
-less, T up to 4.9, take cells of 1/24, 5e-7, or are summed pair by pair. Where samples are spread over their cells, and
-not in one heap, all but some 1e-8 averages out.
+less, T up to 4.9, take cells of 1/24, 5e-7, or are summed pair by pair; so do all where samples are spread unevenly.
+Where they are spread over their cells, and not in one heap, all but some 1e-8 averages out.
 """
 
 from __future__ import annotations
@@ -40,6 +40,9 @@ _REACH = 8.0
 _MOST_CELLS = 1 << 20
 _MOST_ONCE = 1 << 16
 _FEW_PAIRS = 1 << 16
+_UNEVEN = 3.0
+"""Ratio of the lengths of 32 equal parts of the samples from which fine cells are taken at once."""
+_LEAST_TO_TELL = 500
 _DIGITS = 1e4
 """Size of the mean of y in its deviations up to which it is taken off the sums and not each response."""
 
@@ -171,26 +174,37 @@ def _fit(
     x: np.ndarray, y: np.ndarray, h: float, low: float, away: np.ndarray, at: Callable[[float], _Found]
 ) -> np.ndarray:
     """The fit at places that far `away` from the first sample: on coarse cells, on fine ones, pair by pair."""
-    found = at(_COARSE)
+    enough, found = FAINT, None if _evenly_spread(x) else at(_FINE)
+    if found is None:
+        enough, found = _MUCH, at(_COARSE)
     if found is None:
         mean = float(np.mean(y))
         return _pair_by_pair(x, y, h, low, mean if math.isfinite(np.sum(x - low)) else math.nan, away)
     (mass, moment), most, mean = found
     if not math.isfinite(most):
         return np.full(away.shape, np.nan)
-    if float(mass.min(initial=math.inf)) >= _MUCH * most:  # the usual case
+    if float(mass.min(initial=math.inf)) >= enough * most:  # the usual case
         f = moment / mass
         f += mean
         return np.asarray(f)
     f = mean + moment / np.where(mass > 0, mass, 1.0)
-    left = np.flatnonzero(~(mass >= _MUCH * most))
-    if left.size and not _few_pairs(x, h, low + away[left]) and (found := at(_FINE)) is not None:
+    left = np.flatnonzero(~(mass >= enough * most))
+    again = enough == _MUCH and left.size and not _few_pairs(x, h, low + away[left])
+    if again and (found := at(_FINE)) is not None:
         (mass, moment), most, mean = found
         f[left] = mean + moment[left] / np.where(mass[left] > 0, mass[left], 1.0)
-        left = np.flatnonzero(~(mass > FAINT * most))
+        left = np.flatnonzero(~(mass >= FAINT * most))
     if left.size:
         f[left] = _pair_by_pair(x, y, h, low, mean, away[left])
     return np.asarray(f)
+
+
+def _evenly_spread(x: np.ndarray) -> bool:
+    """Whether few places will hold less than `_MUCH`, as far as some of the samples can tell."""
+    if x.size < _LEAST_TO_TELL:
+        return True
+    lengths = np.diff(x[:: x.size // 32])
+    return float(lengths.max()) <= _UNEVEN * float(lengths.min())
 
 
 def _few_pairs(x: np.ndarray, h: float, places: np.ndarray) -> bool:

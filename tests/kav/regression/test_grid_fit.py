@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from kav.errors import KavError
-from kav.regression import masses
+from kav.regression import grid_fit, masses
 from kav.regression.fit import fit, fit_every_pair, observe
 from kav.regression.grid_fit import fit_on_grid, fit_once
 
@@ -68,9 +68,11 @@ def _of_heaps(px, w, py, q, h):
     return K @ py / K.sum(axis=1)
 
 
+@pytest.mark.parametrize("uneven", [0.0, math.inf])
 @pytest.mark.parametrize("seed", range(60))
-def test_nearly_empty_places_between_heaps_are_as_exact_as_full_ones(seed):
+def test_nearly_empty_places_between_heaps_are_as_exact_as_full_ones(seed, uneven, monkeypatch):
     """A cell's error grows with the distance: halfway between heaps of opposite response it was 2e-5."""
+    monkeypatch.setattr(grid_fit, "_UNEVEN", uneven)  # fine cells at once, or only where little is
     rng = np.random.default_rng(seed)
     span, n_grid = float(rng.choice([12, 30, 60, 120, 300])), int(rng.integers(50, 1200))
     px = np.sort(np.concatenate([[0, span], rng.uniform(0, span, rng.integers(2, 30))]))
@@ -171,6 +173,7 @@ def grouped(monkeypatch):
     calls = []
     plain = masses._groups
     monkeypatch.setattr(masses, "_MANY", 1 << 15)
+    monkeypatch.setattr(grid_fit, "_UNEVEN", math.inf)
     monkeypatch.setattr(masses, "_groups", lambda *a: calls.append(plain(*a)) or calls[-1])
     return calls
 
