@@ -18,6 +18,7 @@ from kav.views.words import Label, Piece
 from ..theme import font
 from .painted import text_width
 from .runs import label_runs, width_of
+from .ticks import nice_ticks, tick_text
 
 CROWDED = 13.5  # pitch below which names are small and columns become numbers
 NAMED = 9.0  # pitch below which only the selected and the hovered name are written
@@ -204,5 +205,29 @@ def _few_margins(data: MatrixData, size: QSizeF) -> _Margins:
 
 
 def _axes_margins(data: MatrixData, size: QSizeF) -> _Margins:
+    widest = max((text_width(text, 11) for text, _ in axis_ticks(data.row_axis)), default=0.0)
+    last = max((text_width(text, 11) for text, _ in axis_ticks(data.column_axis)[-1:]), default=0.0)
     # The same top as a matrix with slanted names, where there is room: switching the scene does not move the page.
-    return _Margins(_corner(data), 66 if size.height() >= 300 else 40, EDGE + 10, 12)
+    top = 66 if size.height() >= 300 else 40
+    return _Margins(max(_corner(data), EDGE + widest + 8), top, max(EDGE + 10, last / 2), 12)
+
+
+def axis_ticks(axis: np.ndarray | None) -> list[tuple[str, float]]:
+    """Return the numbers along an ascending axis, each with its place in cells."""
+    if axis is None or len(axis) < 2:
+        return []
+    low, high = float(axis[0]), float(axis[-1])
+    slack = 0.03 * (high - low)
+    ticks = nice_ticks(low - slack, high + slack, 5)
+    step = ticks[1] - ticks[0] if len(ticks) > 1 else 1.0
+    return [(tick_text(tick, step), _place(axis, tick)) for tick in ticks]
+
+
+def _place(axis: np.ndarray, value: float) -> float:
+    """Return where on the cells (in cells) a value of an ascending axis lies."""
+    n = len(axis)
+    if value <= axis[0]:
+        return 0.5
+    if value >= axis[-1]:
+        return n - 0.5
+    return float(np.interp(value, axis, np.arange(n) + 0.5))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
 from PySide6.QtCore import QPointF, QRectF, Qt
 from PySide6.QtGui import QColor, QImage, QPainter, QPen
 
@@ -11,11 +10,10 @@ from kav.views.words import Label, Piece
 from ..marks import paint_mark
 from ..painting import saved
 from ..theme import current
-from .matrix_layout import EDGE, LONGEST, MARK, SLANT, Grid, MatrixData, unplaced
+from .matrix_layout import EDGE, LONGEST, MARK, SLANT, Grid, MatrixData, axis_ticks, unplaced
 from .painted import elided, text_width, write
 from .runs import Runs, fitted, label_runs, paint_line, width_of
 from .shading import draw_pixels
-from .ticks import nice_ticks, tick_text
 
 HATCH = 7  # period in px
 
@@ -203,33 +201,19 @@ def _paint_axes(painter: QPainter, data: MatrixData, grid: Grid) -> None:
     for axis, n, vertical in ((data.column_axis, grid.n_columns, False), (data.row_axis, grid.n_rows, True)):
         if axis is None or n < 2:
             continue
-        low, high = float(axis[0]), float(axis[-1])
-        slack = 0.03 * (high - low)
-        ticks = nice_ticks(low - slack, high + slack, 5)
-        step = ticks[1] - ticks[0] if len(ticks) > 1 else 1.0
-        for tick in ticks:
-            place = _place(axis, tick) * grid.pitch
+        taken: list[tuple[float, float]] = []
+        for text, cell in axis_ticks(axis):
+            place = cell * grid.pitch
+            half = 7.0 if vertical else text_width(text, 11) / 2 + 3
+            if any(place - half < end and start < place + half for start, end in taken):
+                continue  # numbers of samples that lie close together would stand on each other
+            taken.append((place - half, place + half))
             if vertical:
                 rect = QRectF(0, grid.y + place - 8, grid.x - 8, 16)
-                write(painter, rect, tick_text(tick, step), px=11, color="muted", side="right")
+                write(painter, rect, text, px=11, color="muted", side="right")
             else:
-                rect = QRectF(grid.x + place - 20, grid.y - 19, 40, 16)
-                write(painter, rect, tick_text(tick, step), px=11, color="muted", side="centre")
-
-
-def _place(axis: np.ndarray, value: float) -> float:
-    """Return where on the cells (in cells) a value of an ascending axis lies."""
-    n = len(axis)
-    low, high = 0, n - 1
-    if value <= axis[0]:
-        return 0.5
-    if value >= axis[-1]:
-        return n - 0.5
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (middle, high) if axis[middle] <= value else (low, middle)
-    span = float(axis[high] - axis[low])
-    return low + 0.5 + (float(value - axis[low]) / span if span else 0.0)
+                rect = QRectF(grid.x + place - 40, grid.y - 19, 80, 16)
+                write(painter, rect, text, px=11, color="muted", side="centre")
 
 
 def paint_frames(painter: QPainter, data: MatrixData, grid: Grid, hovered: tuple[int, int] | None) -> None:

@@ -1,6 +1,6 @@
 import numpy as np
 import pytest
-from PySide6.QtCore import QPoint, QSizeF, Qt
+from PySide6.QtCore import QPoint, QRectF, QSizeF, Qt
 from PySide6.QtGui import QColor
 from PySide6.QtTest import QTest
 
@@ -9,6 +9,7 @@ from ui import theme
 from ui.widgets import matrix_paint
 from ui.widgets.matrix import MatrixView
 from ui.widgets.matrix_layout import CROWDED, LARGEST, MatrixData, layout
+from ui.widgets.painted import text_width
 
 WORDS = "‹bos› Jerusalem Willoughby shepher d carriage Pharaoh music Jerusalem Willoughby shepher d carriage Pharaoh"
 LABELS = tuple(Label(word, index) for index, word in enumerate(WORDS.split()))
@@ -193,3 +194,36 @@ def test_without_data_there_is_nothing_to_click(view, qtbot):
     view.grab()
     with qtbot.assertNotEmitted(view.cellActivated):
         qtbot.mouseClick(view, Qt.MouseButton.LeftButton, pos=QPoint(200, 200))
+
+
+@pytest.mark.parametrize(
+    "axis",
+    [
+        np.linspace(1.7e9, 1.701e9, 64),
+        np.linspace(0, 3e-8, 64),
+        np.sort(np.random.default_rng(0).normal(size=300)) * np.linspace(0.2, 4, 300),
+        np.linspace(0, 10, 48),
+    ],
+)
+def test_numbers_along_an_axis_are_whole_and_apart(qtbot, monkeypatch, axis):
+    """Story: numbers of ten digits stood on each other and began outside the panel, and so did −4, −3, −2."""
+    axis = np.sort(axis)
+    written = []
+
+    def record(painter, rect, text, *, side="left", **style):
+        width = text_width(text, style.get("px", 12))
+        left = rect.right() - width if side == "right" else rect.center().x() - width / 2
+        written.append((side, text, QRectF(left, rect.center().y() - 6, width, 12)))
+
+    monkeypatch.setattr(matrix_paint, "write", record)
+    view = MatrixView()
+    qtbot.addWidget(view)
+    view.resize(300, 240)
+    view.set_data(MatrixData(np.eye(len(axis)), row_axis=axis, column_axis=axis, row=3, column=3))
+    view.grab()
+    numbers = [(side, rect) for side, text, rect in written if not text.endswith(("→", "↓"))]
+    for side in ("right", "centre"):
+        rects = [rect for kind, rect in numbers if kind == side]
+        assert len(rects) >= 2
+        assert all(view.rect().contains(rect.toRect()) for rect in rects)
+        assert not any(a.intersects(b) for i, a in enumerate(rects) for b in rects[i + 1 :])
