@@ -6,6 +6,8 @@ Row 2: the prompt as tokens (or the samples as a rug), and what is predicted at 
 
 from __future__ import annotations
 
+import math
+
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QHBoxLayout, QStackedLayout, QVBoxLayout, QWidget
@@ -13,13 +15,13 @@ from PySide6.QtWidgets import QHBoxLayout, QStackedLayout, QVBoxLayout, QWidget
 from kav.views import prompt as view
 
 from .feed import Feed
-from .giving_way import GivingWay
 from .head_bar import HeadBar
 from .model_combo import ModelCombo
 from .regression_bar import RegressionBar
 from .sample_sets import SampleSets
 from .session import Session
 from .widgets.chip import EditedChip
+from .widgets.giving_way import GivingWay
 from .widgets.icon_button import IconButton
 from .widgets.overflow import Overflow
 from .widgets.predictions import PredictionsBar
@@ -33,7 +35,7 @@ SCENES = {
 }
 SLACK = 100  # px to spare in the first row: it does not change with every token that is clicked
 PREDICTIONS_WIDTH = {False: 332, True: 258}
-PREDICTS_WIDTH = 202  # one number, in the regression scene
+PREDICTS_WIDTH, STEP, MOST_PREDICTS = 202, 24, 320  # one number, in the regression scene
 
 
 class PromptBar(QWidget):
@@ -47,6 +49,7 @@ class PromptBar(QWidget):
         self.session = session
         self._sets = sets
         self.compact = False
+        self._predicts_width = PREDICTS_WIDTH
         self._build_first_row()
         self._build_second_row()
         column = QVBoxLayout(self)
@@ -142,6 +145,7 @@ class PromptBar(QWidget):
         else:
             self.chip.set_edits(result.edits_text)
             self.regression.show_result(result)
+            self._fit_right()
         self._fit_first()
 
     def _draw_head(self, result: view.Result) -> None:
@@ -160,7 +164,7 @@ class PromptBar(QWidget):
         for widget in self._head_only:
             widget.setVisible(head)
         self.regression.set_visible(not head)
-        self._fit_first()
+        self._fit_first(anew=True)
         self._left.setCurrentIndex(0 if head else 1)
         self._right.setCurrentIndex(0 if head else 1)
         self._fit_right()
@@ -197,7 +201,7 @@ class PromptBar(QWidget):
         self.scene.set_options(SCENES[compact])
         self.predictions.set_compact(compact)
         self._fit_right()
-        self._fit_first()
+        self._fit_first(anew=True)
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
@@ -205,8 +209,8 @@ class PromptBar(QWidget):
 
     # --- what gives way in the first row where it has little room, in this order after the chip's and model's words ---
 
-    def _fit_first(self) -> None:
-        self._giving_way.fit(self.width())
+    def _fit_first(self, *, anew: bool = False) -> None:
+        self._giving_way.fit(self.width(), anew=anew)
 
     def _drop_captions(self, drop: bool) -> None:
         for pill in (*self.head.pills[1:4], *self.regression.pills[2:]):
@@ -230,8 +234,13 @@ class PromptBar(QWidget):
         self.session.set_start_token(True)
 
     def _fit_right(self) -> None:
-        head = self.session.kind == "head"
-        self._predicted.setFixedWidth(PREDICTIONS_WIDTH[self.compact] if head else PREDICTS_WIDTH)
+        """A longer number takes more room, and keeps it: the rug must not move while something is dragged."""
+        if self.session.kind == "head":
+            self._predicted.setFixedWidth(PREDICTIONS_WIDTH[self.compact])
+            return
+        wanted = STEP * math.ceil(self.regression.predicts.sizeHint().width() / STEP)
+        self._predicts_width = min(max(self._predicts_width, wanted), MOST_PREDICTS)
+        self._predicted.setFixedWidth(self._predicts_width)
 
     def _on_chip_remove_requested(self, index: int) -> None:
         if self.session.kind == "head":

@@ -1,6 +1,9 @@
 """What is typed and clicked above the cards in the regression scene."""
 
+import numpy as np
 import pytest
+
+from kav.regression.samples import Samples
 
 
 @pytest.fixture
@@ -43,3 +46,15 @@ def test_a_chip_takes_back_its_own_edit(window):
     assert (session.document.doses, session.document.responses) == (((3, 0.0),), ((6, -1.0),))
     chip.removeRequested.emit(0)
     assert (session.document.doses, session.document.responses) == ((), ((6, -1.0),))
+
+
+def test_a_long_prediction_is_shown_whole_and_the_rug_holds_still_while_the_query_is_dragged(window, qtbot):
+    """Story: "Predicts f(0) = −0.00117 ± 0.…" at every width of the window."""
+    predicts = window.prompt_bar.regression.predicts
+    x = np.linspace(1.7e9, 1.701e9, 50)
+    window.session.set_samples(Samples(x, 2e-8 + 1e-9 * np.sin(x / 1e5), "clock"), h=3e4, x_query=1.7004e9)
+    qtbot.waitUntil(lambda: predicts.width() >= predicts.sizeHint().width() - 1)
+    width = predicts.width()
+    for query in np.linspace(1.7002e9, 1.7008e9, 7):
+        window.session.set_x_query(float(query), merge="query")
+        assert predicts.width() == width

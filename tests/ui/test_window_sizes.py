@@ -193,3 +193,24 @@ def test_table_and_formula_of_a_low_window_are_whole(make_window, size):
     for matrix in (view.W_QK, view.W_OV):
         assert matrix.height() >= matrix.sizeHint().height()
         assert view.rect().contains(matrix.geometry())
+
+
+def test_cards_keep_their_sizes_whatever_is_chosen_under_them(make_window, qtbot):
+    """Story: with the local objective and all baselines the hero grew over the card beside it."""
+    window = make_window((1280, 800))
+    window.session.set_scene("regression")
+    qtbot.wait(10)
+    sizes = {name: dock.geometry() for name, dock in window.docks.items()}
+    fit = window.panels["fit"]
+    controls = fit.regression_footer
+    for act in (
+        controls.objective.click,
+        lambda: controls.baseline.choose("all"),
+        lambda: window.session.set_h(0.123456),
+        lambda: window.session.set_sample_dose(14, 0.0),
+        lambda: fit.show_picture("h"),
+        lambda: fit.show_picture("fit"),
+    ):
+        act()
+        qtbot.wait(10)
+        assert {name: dock.geometry() for name, dock in window.docks.items()} == sizes

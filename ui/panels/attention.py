@@ -91,6 +91,15 @@ class AttentionPanel(Panel):
         self.footer.addWidget(self.bar)
         for control in (self.weighting, self.shading):
             control.changed.connect(self._on_control_changed)
+        self.footer_bar.give_way(self.footer, (self._press_weighting, self._drop_shading))
+
+    def _press_weighting(self, press: bool) -> None:
+        self.weighting.set_dense(press or self.compact)
+
+    def _drop_shading(self, drop: bool) -> None:
+        drop = drop or self.compact
+        self.shading.setVisible(not drop)
+        self.footer_bar.more.hold((self.shading,) if drop else ())
 
     def _build_stages(self) -> None:
         """Put the stages before the weights into the context menu of the matrix."""
@@ -173,6 +182,7 @@ class AttentionPanel(Panel):
             self.gallery.set_shapes(result.gallery, result.kernel)
         low, high, note = bar_ends(result)
         self.bar.set_range(low, high, diverging=result.diverging, note=note)
+        self.footer_bar.refit()
         self._share_out()
 
     def shows_edit(self, result: attention.Result) -> bool:
@@ -180,9 +190,7 @@ class AttentionPanel(Panel):
 
     def on_compact(self, compact: bool) -> None:
         self.mosaic.set_compact(compact)
-        self.weighting.set_dense(compact)
-        self.shading.setVisible(not compact)
-        self.footer_bar.more.hold((self.shading,) if compact else ())
+        self.footer_bar.refit(anew=True)
         self._offer_weightings()
         self._share_out()
         self.request()

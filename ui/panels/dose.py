@@ -5,18 +5,15 @@ from __future__ import annotations
 from typing import ClassVar
 
 from PySide6.QtCore import Qt
-from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QHBoxLayout
 
 from kav.model.edits import ScaleHead, ScaleMlp
 from kav.views import dose
 from kav.views.head.dose import scales
 
-from ..giving_way import GivingWay, at_least
 from ..panel import Panel
 from ..widgets.button import Button
 from ..widgets.caption import Caption
-from ..widgets.card import AROUND
 from ..widgets.combo import Combo
 from ..widgets.dose_plot import DosePlot
 from ..widgets.value_field import ValueField
@@ -83,7 +80,7 @@ class DosePanel(Panel):
         self.reset.clicked.connect(self._on_reset_clicked)
         self.reset.hide()
         steps = (self._drop_choices, self._drop_caption, self._drop_response)
-        self._giving_way = GivingWay(self.footer, steps, needed=at_least, beside=self.footer_bar.more)
+        self.footer_bar.give_way(self.footer, steps)
 
     # --- the three methods of a panel ----------------------------------------------------------------------------
 
@@ -119,20 +116,12 @@ class DosePanel(Panel):
         self.scope.set_options(SCOPES if head else (("weight", "weight"), ("response", "response")))
         self.scope.set_current("all" if head else "weight")
         self.component.setVisible(head)
-        self._fit_footer()
+        self.footer_bar.refit(anew=True)
 
     def on_compact(self, compact: bool) -> None:
-        self._fit_footer()
-
-    def resizeEvent(self, event: QResizeEvent) -> None:
-        super().resizeEvent(event)
-        self._fit_footer()
+        self.footer_bar.refit(anew=True)
 
     # --- what the footer drops where it has little room, in this order ---
-
-    def _fit_footer(self) -> None:
-        self.footer_bar.set_least(self._giving_way.least())
-        self._giving_way.fit(self.width() - AROUND)
 
     def _drop_choices(self, drop: bool) -> None:
         """Baseline and scope decide what "removed" means; they stay in reach."""
@@ -153,7 +142,7 @@ class DosePanel(Panel):
 
     def _update_reset(self) -> None:
         self.reset.setVisible(self.result is not None and self.result.dose != 1.0 and self.session.edited)
-        self._fit_footer()
+        self.footer_bar.refit()
 
     # --- what the person does ------------------------------------------------------------------------------------
 

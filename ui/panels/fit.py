@@ -145,6 +145,7 @@ class FitPanel(Panel):
         else:
             self.bandwidth_plot.show_result(result)
             self.regression_footer.show_result(result)
+        self.footer_bar.refit()
         self._arrange()
         self._refining.follow(result, self._feed.drawn_spec.scene)
 
@@ -160,11 +161,14 @@ class FitPanel(Panel):
         self.plot.set_compact(compact)
         self.head_footer.set_compact(compact)
         self.regression_footer.set_compact(compact)
+        self.footer_bar.refit(anew=True)
         self._arrange()
 
     def on_scene(self, kind: str) -> None:
         self.head_footer.setVisible(kind == "head")
         self.regression_footer.set_shown(kind == "regression")
+        footer = self.head_footer if kind == "head" else self.regression_footer
+        self.footer_bar.give_way(footer.row, footer.steps())
         self._stack.setCurrentIndex(PICTURES.index(self.picture))
         self._cost.cancel()
         self.inspector.dismiss()
@@ -190,6 +194,7 @@ class FitPanel(Panel):
     def show_picture(self, picture: str) -> None:
         """Show another of the three pictures; the cost is measured when it is first seen."""
         self.regression_footer.show_picture(picture)
+        self.footer_bar.refit(anew=True)
         self._stack.setCurrentIndex(PICTURES.index(self.picture))
         if picture != "cost":
             self._cost.cancel()

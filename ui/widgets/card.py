@@ -5,11 +5,11 @@ A dock takes the header as its title bar: presses are left to the dock, which dr
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
 from PySide6.QtCore import QPoint, QPointF, QRectF, QSize, Qt, Signal
-from PySide6.QtGui import QColor, QMouseEvent, QPainter, QPainterPath, QPaintEvent, QPen
+from PySide6.QtGui import QColor, QMouseEvent, QPainter, QPainterPath, QPaintEvent, QPen, QResizeEvent
 from PySide6.QtWidgets import QAbstractButton, QFrame, QHBoxLayout, QLabel, QSizePolicy, QVBoxLayout, QWidget
 
 from kav.views.words import Reading
@@ -18,12 +18,12 @@ from ..painting import guarded
 from ..theme import current, font
 from .control import describe, fill
 from .drawing import baseline, draw_text, focus_ring, text_width
+from .giving_way import GivingWay, at_least
 from .icon_button import IconButton
 from .overflow import Overflow
 from .reading_line import ReadingLine
 
 RADIUS, PADDING, HEADER, FOOTER, EDGE = 8, 14, 54, 40, 3
-AROUND = 2 * PADDING + 2  # what a card is wider than the row of controls in its footer
 
 
 class TitleTab(QAbstractButton):
@@ -246,7 +246,7 @@ class CardFooter(QWidget):
         super().__init__(parent)
         self.setObjectName(name)
         self.setFixedHeight(FOOTER)
-        self._least = 0
+        self._way: GivingWay | None = None
         outer = QHBoxLayout(self)
         outer.setContentsMargins(PADDING, 1, PADDING, 0)
         outer.setSpacing(8)
@@ -256,14 +256,26 @@ class CardFooter(QWidget):
         outer.addLayout(self.row, 1)
         outer.addWidget(self.more)
 
-    def set_least(self, width: int) -> None:
-        """Set the width down to which the row can make do, by hiding what the "…" then holds."""
-        if width != self._least:
-            self._least = width
+    def give_way(self, row: QHBoxLayout, steps: Sequence[Callable[[bool], None]]) -> None:
+        """Let a row of controls take these steps, in order, where the footer is too narrow for it."""
+        self._way = GivingWay(row, steps, needed=at_least, beside=self.more)
+        self.refit()
+
+    def refit(self, *, anew: bool = False) -> None:
+        """Fit the row again: it shows something else, or the steps mean something else now (`anew`)."""
+        if self._way is None:
+            return
+        least = self._way.least
+        self._way.fit(self.width() - 2 * PADDING, anew=anew)
+        if least != self._way.least:
             self.updateGeometry()
 
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self.refit()
+
     def minimumSizeHint(self) -> QSize:
-        return QSize(self._least + 2 * PADDING, FOOTER) if self._least else super().minimumSizeHint()
+        return super().minimumSizeHint() if self._way is None else QSize(self._way.least + 2 * PADDING, FOOTER)
 
     @guarded
     def paintEvent(self, event: QPaintEvent, painter: QPainter) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 
 from PySide6.QtCore import Signal
@@ -42,6 +43,7 @@ class HeadFitFooter(QWidget):
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
+        self._compact = False
         self._towards_caption = Caption("query towards", self)
         self.towards = Combo(
             parent=self, name="fit.towards", label="query towards", tip="The token whose question the query moves to"
@@ -79,7 +81,7 @@ class HeadFitFooter(QWidget):
         self._arrange()
 
     def _arrange(self) -> None:
-        row = row_of(self)
+        row = self.row = row_of(self)
         for widget in (self._towards_caption, self.towards, self.query, self.t):
             row.addWidget(widget)
         row.addSpacing(8)
@@ -94,10 +96,19 @@ class HeadFitFooter(QWidget):
         self.sharpness.released.connect(self.dragEnded)
         self.beta.valueEntered.connect(self._on_beta_entered)
 
+    def steps(self) -> tuple[Callable[[bool], None], ...]:
+        """What gives way where the footer is narrow, in this order."""
+        return (self._shorten,)
+
     def set_compact(self, compact: bool) -> None:
-        """Shorten the captions."""
-        self._towards_caption.set_text("towards" if compact else "query towards")
-        self._beta_caption.set_text("β" if compact else "sharpness β")
+        """Shorten the captions, whatever room there is."""
+        self._compact = compact
+        self._shorten(compact)
+
+    def _shorten(self, shorten: bool) -> None:
+        short = shorten or self._compact
+        self._towards_caption.set_text("towards" if short else "query towards")
+        self._beta_caption.set_text("β" if short else "sharpness β")
 
     def show_result(self, result: Result, query: int) -> None:
         """Show where the query is; a slider under the mouse keeps its own value."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QWidget
@@ -52,7 +53,7 @@ class RegressionFitFooter(QWidget):
         self._loo_h: float | None = None
         self._loo_exact = True
         self._h_limits = (0.0, math.inf)
-        self._compact = False
+        self._compact = self._short = self._bare = self._few = False
         self.picture = Segmented(
             PICTURES,
             self,
@@ -103,7 +104,7 @@ class RegressionFitFooter(QWidget):
         )
 
     def _arrange(self) -> None:
-        row = self._row = row_of(self)
+        row = self.row = row_of(self)
         for widget in (self.picture, self._h_caption, self.slider, self.h):
             row.addWidget(widget)
         self._before_loo = row.count()
@@ -124,18 +125,18 @@ class RegressionFitFooter(QWidget):
         self._show_controls()
 
     def _show_controls(self) -> None:
-        """Each picture has its own controls; the compact layout keeps three."""
+        """Each picture has its own controls, as many as there is room for."""
         picture, fit = self.picture.current(), self.picture.current() == "fit"
         for widget in (self.slider, self.h):
             widget.setVisible(fit)
-        self._h_caption.setVisible(fit and not self._compact)
+        self._h_caption.setVisible(fit and not self._bare)
         self.loo.setVisible(picture != "cost")
-        self._row.setStretch(self._before_loo, int(picture == "h"))  # alone it stands at the right end
-        self._row.setStretch(self._before_loo + 2, int(picture != "h"))
+        self.row.setStretch(self._before_loo, int(picture == "h"))  # alone it stands at the right end
+        self.row.setStretch(self._before_loo + 2, int(picture != "h"))
         for widget in (self.objective, self._baseline_caption, self.baseline):
-            widget.setVisible(fit and not self._compact)
+            widget.setVisible(fit and not self._few)
         self.measure.setVisible(picture == "cost")
-        held = fit and self._compact and not self.isHidden()
+        held = fit and self._few and not self.isHidden()
         self._more.hold((self.objective, self.baseline) if held else ())
 
     def set_shown(self, shown: bool) -> None:
@@ -143,11 +144,30 @@ class RegressionFitFooter(QWidget):
         self.setVisible(shown)
         self._show_controls()
 
-    def set_compact(self, compact: bool) -> None:
-        """Keep picture, bandwidth and its best value only."""
-        self._compact = compact
+    def steps(self) -> tuple[Callable[[bool], None], ...]:
+        """What gives way where the footer is narrow, in this order."""
+        return self._shorten, self._strip, self._drop
+
+    def _shorten(self, shorten: bool) -> None:
+        """Say LOO instead of use LOO minimum."""
+        self._short = shorten or self._compact
         self.loo.setText(self._loo_text())
+
+    def _strip(self, strip: bool) -> None:
+        """Leave the caption of the bandwidth out."""
+        self._bare = strip or self._compact
         self._show_controls()
+
+    def _drop(self, drop: bool) -> None:
+        """Keep picture, bandwidth and its best value only."""
+        self._few = drop or self._compact
+        self._show_controls()
+
+    def set_compact(self, compact: bool) -> None:
+        """Do all that, whatever room there is."""
+        self._compact = compact
+        for step in self.steps():
+            step(compact)
 
     def show_picture(self, picture: str) -> None:
         """Show the controls of another picture, without a signal."""
@@ -176,7 +196,7 @@ class RegressionFitFooter(QWidget):
     def _loo_text(self) -> str:
         about = "" if self._loo_exact else f"{APPROXIMATE} "
         value = "" if self._loo_h is None else f" {about}{number(self._loo_h)}"
-        return f"LOO{value}" if self._compact else f"use LOO minimum{value}"
+        return f"LOO{value}" if self._short else f"use LOO minimum{value}"
 
     def _on_picture_changed(self, picture: str) -> None:
         self._show_controls()

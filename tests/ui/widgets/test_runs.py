@@ -19,7 +19,7 @@ lines = st.lists(st.builds(Run, words, mark=st.sampled_from(["", "key", "query"]
 @given(runs=lines, width=st.floats(0, 400))
 def test_a_line_fits_or_ends_in_dots(qapp, runs, width):
     cut = fitted(runs, width)
-    if width_of(runs) <= width:
+    if width_of(runs) <= width + 0.5:
         assert cut == runs
     else:
         assert cut[-1].text.endswith("…") or cut[-1].text == ""

@@ -6,21 +6,22 @@ from hypothesis import strategies as st
 from PySide6.QtCore import QSize
 from PySide6.QtWidgets import QHBoxLayout, QWidget
 
-from ui.giving_way import GivingWay, at_least
 from ui.widgets.caption import Caption
 from ui.widgets.combo import Combo
+from ui.widgets.giving_way import GivingWay, at_least
 
 SLACK = 100
 
 
 class Block(QWidget):
-    wide, narrow, short = 200, 80, False
+    wide, narrow, short, n_steps = 200, 80, False, 0
 
     def sizeHint(self):
         return QSize(self.narrow if self.short else self.wide, 20)
 
     def set_short(self, short):
         self.short = short
+        self.n_steps += 1
 
 
 @pytest.fixture
@@ -76,8 +77,21 @@ def test_what_stands_beside_the_row_shares_its_width(row):
     beside.show()
     way.fit(640)
     assert way.n_taken == 1
-    assert way.least() == 10 + 4 * 10 + 80 + 3 * 200
-    assert way.n_taken == 1, "asking changes nothing"
+    assert way.least == 10 + 4 * 10 + 80 + 3 * 200
+
+
+def test_a_row_that_is_as_it_was_is_left_alone(row):
+    row.way.fit(640)
+    row.blocks[0].n_steps = 0
+    for _ in range(3):
+        row.way.fit(640)
+    assert row.blocks[0].n_steps == 0, "every step of a drag asks"
+    row.blocks[2].hide()
+    row.way.fit(640)
+    assert row.blocks[0].n_steps > 0
+    row.blocks[0].n_steps = 0
+    row.way.fit(640, anew=True)
+    assert row.blocks[0].n_steps > 0
 
 
 def test_a_list_may_be_pressed_to_what_is_chosen_a_caption_not(qtbot):

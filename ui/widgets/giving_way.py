@@ -37,35 +37,43 @@ class GivingWay:
         self._slack = slack
         self._beside = beside
         self.n_taken = 0
+        self.least = 0  # width that the row needs after all steps
+        self._seen: object = None  # what was fitted last
 
-    def fit(self, width: int) -> None:
-        """Take or take back steps until the row is at most `width` px wide, or there is none left."""
+    def fit(self, width: int, *, anew: bool = False) -> None:
+        """Take or take back steps until the row is at most `width` px wide, or there is none left.
+
+        Nothing is done while all widgets are as they were; `anew` says that the steps mean something else now.
+        """
+        if not anew and self._seen == (width, self._state()):
+            return
         before = self.n_taken
+        self._take(len(self._steps))
+        self.least = self.wanted()
         for n in range(len(self._steps) + 1):
             self._take(n)
             if self.wanted() + (self._slack if n < before else 0) <= width:
-                return
+                break
+        self._seen = width, self._state()
 
     def _take(self, n: int) -> None:
         for i, step in enumerate(self._steps):
             step(i < n)
         self.n_taken = n
 
+    def _widgets(self) -> list[QWidget]:
+        items = [self._row.itemAt(i).widget() for i in range(self._row.count())]
+        return [widget for widget in (*items, self._beside) if widget is not None]
+
+    def _state(self) -> tuple[tuple[bool, int], ...]:
+        return tuple((widget.isHidden(), self._needed(widget)) for widget in self._widgets())
+
     def wanted(self) -> int:
         """Return the width that the row needs now."""
-        items = [self._row.itemAt(i).widget() for i in range(self._row.count())]
-        shown = [widget for widget in (*items, self._beside) if widget is not None and not widget.isHidden()]
+        shown = [widget for widget in self._widgets() if not widget.isHidden()]
         margins = self._row.contentsMargins()
         gaps = self._row.spacing() * len(shown)  # the stretch between them counts as one
         return sum(map(self._needed, shown)) + gaps + margins.left() + margins.right()
-
-    def least(self) -> int:
-        """Return the width that the row needs after all steps."""
-        n = self.n_taken
-        self._take(len(self._steps))
-        width = self.wanted()
-        self._take(n)
-        return width
 
 
 def _whole(widget: QWidget) -> int:
