@@ -18,6 +18,7 @@ from .offered import add_choices
 
 HEIGHT, PADDING, ARROW = 26, 10, 13
 LEAST, ENOUGH = 72, 128  # width down to which it gives way, by its text
+MEASURED = 64  # options whose width counts
 SEARCHED_FROM = 24  # so many options are opened as a list that typing narrows
 
 
@@ -43,7 +44,7 @@ class Combo(QComboBox):
     ) -> None:
         super().__init__(parent)
         describe(self, name, label, tip)
-        self._width, self._most = width, most
+        self._width, self._most, self._widest = width, most, 20.0
         self._options: tuple[tuple[object, str], ...] = ()
         self._others: Callable[[], Sequence[tuple[object, str]]] | None = None
         self._rows: dict[object, int] = {}  # key -> its first row
@@ -88,6 +89,8 @@ class Combo(QComboBox):
         self.clear()
         for value, text in options:
             self.addItem(text, value)
+        texts = (shown(text) for _, text in options[:MEASURED])
+        self._widest = max((text_width(text, self.font()) for text in texts), default=20.0)
 
     def set_current(self, key: object) -> None:
         """Choose an option without a signal; an unknown key is ignored."""
@@ -141,9 +144,7 @@ class Combo(QComboBox):
         super().hidePopup()
 
     def sizeHint(self) -> QSize:
-        texts = [self.itemText(i) for i in range(min(self.count(), 64))]
-        widest = max((text_width(shown(text), self.font()) for text in texts), default=20.0)
-        return QSize(self._width or min(round(widest) + 2 * PADDING + ARROW + 8, self._most), HEIGHT)
+        return QSize(self._width or min(round(self._widest) + 2 * PADDING + ARROW + 8, self._most), HEIGHT)
 
     def minimumSizeHint(self) -> QSize:
         """As wide as the chosen text without what is in brackets, within limits."""

@@ -61,6 +61,7 @@ class Pill(Control):
         self._key: object = None
         self._shown: object = None
         self._compact = False
+        self._measured: tuple[object, QSize] | None = None
         self._least, self._plain = least, plain
         self._tip = tip
         self._choices = Choices(self, label=caption)
@@ -120,6 +121,12 @@ class Pill(Control):
         return bool(self._caption) and not (self._compact and (self._role or self._plain))
 
     def sizeHint(self) -> QSize:
+        """Measured once for what is shown: every step of a drag asks."""
+        if self._measured is None or self._measured[0] != (self._shown, self._compact):
+            self._measured = (self._shown, self._compact), self._measure()
+        return self._measured[1]
+
+    def _measure(self) -> QSize:
         width = PADDING + width_of(self._runs()) + TAIL
         if self._has_caption():
             width += text_width(self._caption, font(12)) + GAP + 1
