@@ -9,19 +9,18 @@ in `ui.panels.PANELS`.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
 from types import ModuleType
 from typing import Any, ClassVar
 
 from PySide6.QtCore import QEvent, Qt, Signal
-from PySide6.QtGui import QGuiApplication, QKeyEvent
+from PySide6.QtGui import QKeyEvent
 from PySide6.QtWidgets import QHBoxLayout, QLayout, QMenu, QWidget
 
 from kav.errors import KavError
 from kav.views.words import Reading, plain
 
-from .export import announced, export
 from .feed import Feed
+from .panel_files import PanelFiles
 from .panel_menu import PanelMenu
 from .session import Session
 from .stage import Stage
@@ -32,7 +31,7 @@ NOTHING = ("Nothing to show yet", "Open a model, or type a prompt above.")
 HEADLESS = ("This model predicts no tokens", "It has no output matrix. “Where does it look?” and the QK circuit work.")
 
 
-class Panel(CardBody):
+class Panel(PanelFiles, CardBody):
     """Base of all panels: the body and footer of a card; its header is the title bar of the dock.
 
     Signals
@@ -203,23 +202,6 @@ class Panel(CardBody):
         """Tell the header which way its button goes."""
         self.header.set_maximised(maximised)
 
-    def table(self) -> dict[str, Any] | None:
-        """Return the panel's numbers for export, None before the first result."""
-        return None if self.result is None else self.view.table(self.result)
-
-    def write(self, path: str, scale: float) -> None:
-        """Write the panel's picture, without the buttons of its header, or its numbers, as `export` does."""
-        with self.header.without_buttons():
-            export(self.card_picture(), path, table=self.table(), scale=scale)
-
-    def export_to(self, path: str) -> None:
-        """Write the panel's picture or numbers and say so; a refusal is announced through the session."""
-        announced(self.session, path, partial(self.write, path, max(2.0, self.devicePixelRatioF())))
-
-    def card_picture(self) -> QWidget:
-        """Return the widget that pictures of the panel are made of: the dock, header included."""
-        return self.parentWidget() or self
-
     # --- answers from the engine ---------------------------------------------------------------------------------
 
     def _on_feed_drawn(self, result: Any) -> None:
@@ -281,11 +263,6 @@ class Panel(CardBody):
             self._formulas.set_rows(self.view.formula(self.result))
             self._formulas.show()
             self._formulas.raise_()
-
-    def copy_as_python(self) -> None:
-        """Put a script that reproduces the panel's numbers on the clipboard."""
-        if self._feed.drawn_spec is not None:
-            QGuiApplication.clipboard().setText(self.view.python(self._feed.drawn_spec))
 
     def _on_header_maximise_requested(self) -> None:
         self.maximiseRequested.emit(self.name)

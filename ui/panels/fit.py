@@ -14,10 +14,10 @@ from kav.errors import KavError
 from kav.regression.cost import CostStory, cost_story
 from kav.task import Task
 from kav.views import fit
-from kav.views.regression.samples_table import CURVES, samples_table
+from kav.views.regression.samples_file import curves, write_samples
+from kav.views.regression.samples_table import samples_table
 from kav.views.regression.stories import bandwidth_reading, cost_reading
-from kav.views.scene import RegressionScene
-from kav.views.tables import DATA_SUFFIXES, write_table
+from kav.views.tables import DATA_SUFFIXES
 from kav.views.words import Reading, number, share, signed
 
 from ..fit_edits import FitEdits
@@ -231,13 +231,13 @@ class FitPanel(Panel):
     def table(self) -> dict[str, Any] | None:
         if self.result is None or self.session.kind != "regression":
             return super().table()
-        return samples_table(self.session.scene(), Task(), _curves(self.result))
+        return samples_table(self.session.scene(), Task(), curves(self.result))
 
     def export_to(self, path: str) -> None:
         """Of the regression scene every sample is written, with fitted value and residual, by the engine."""
         if self.session.kind != "regression" or Path(path).suffix.lower() not in DATA_SUFFIXES:
             return super().export_to(path)
-        return self._file.start(partial(_write, path, self.session.scene(), self.result))
+        return self._file.start(partial(write_samples, path, self.session.scene(), self.result))
 
     # --- what the person does ------------------------------------------------------------------------------------
 
@@ -288,17 +288,3 @@ class FitPanel(Panel):
         x, y, r = self.plot.place_dots()[index]
         corner = self.plot.mapToGlobal(QPoint(round(x - r), round(y - r)))
         self.inspector.explain(QRect(corner.x(), corner.y(), round(2 * r), round(2 * r)), rows)
-
-
-def _curves(result: fit.Result) -> dict[str, Any]:
-    """The curve of the fit and of the baselines drawn, for a file."""
-    curve = zip(CURVES, (result.curve_at, result.curve_f), strict=True)
-    return {**dict(curve), **{words: f for words, _, f in result.baselines}}
-
-
-def _write(path: str, scene: RegressionScene, result: fit.Result, task: Task) -> str:
-    """Write every sample with what the fit makes of it."""
-    table = samples_table(scene, task, _curves(result))
-    task.report(0.99, f"writing {Path(path).name}")
-    write_table(table, path)
-    return path

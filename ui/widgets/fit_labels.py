@@ -121,9 +121,8 @@ def _polyline(plot: FitPicture, at: np.ndarray, y: np.ndarray) -> np.ndarray:
     thin = slice(None, None, max(1, len(at) // COARSE))
     at, y = np.asarray(at, dtype=float)[thin], np.asarray(y, dtype=float)[thin]
     line = np.stack([frame.query_px(at), frame.y_px(y)], axis=1)
-    out = (
-        (line[:, 0] < frame.left) | (line[:, 0] > frame.right) | (line[:, 1] < frame.top) | (line[:, 1] > frame.bottom)
-    )
+    x, y = line.T
+    out = (x < frame.left) | (x > frame.right) | (y < frame.top) | (y > frame.bottom)
     return np.where(out[:, None], np.nan, line)
 
 
@@ -296,6 +295,6 @@ def _put_dot(labels: Labels, plot: FitPicture, index: int) -> Box | None:
 def _dot_runs(plot: FitPicture, index: int) -> tuple[Run, ...]:
     result = plot.result
     heavy = bool(result.points.weight[index] >= 0.01)
-    chosen, theme = index == result.selected, current()
-    color = theme.ink if chosen or heavy else theme.text2
+    chosen = index == result.selected
+    color = current().ink if chosen or heavy else ""
     return fitted(label_runs(result.labels[index], weight=600 if chosen else 400, color=color), LONGEST)
