@@ -38,6 +38,19 @@ class FitEdits(QObject):
         """Layer and head."""
         return self._session.selection.layer, self._session.selection.head
 
+    def asked(self) -> dict[str, float]:
+        """Return where edits of the head on screen have its handles, "query" and "dot7"; the answer may be to come."""
+        if not self.is_shown("head"):
+            return {}
+        here, found = (*self._place(), self.query()), {"query": 0.0}
+        for edit in self._session.edits:
+            if isinstance(edit, MoveQuery | SetScore) and (edit.layer, edit.head, edit.query) == here:
+                if isinstance(edit, SetScore):
+                    found[f"dot{edit.key}"] = edit.value
+                elif edit.towards == self._shown.result.towards:
+                    found["query"] = edit.t
+        return found
+
     def move_query(self, at: float) -> None:
         """Move the query: along x, or in a head towards another token's."""
         if self.is_shown("regression"):

@@ -97,6 +97,8 @@ class FitPanel(Panel):
         self.plot.sampleAdded.connect(self._on_sample_added)
         self.plot.dragEnded.connect(self.session.end_drag)
         self.session.dragEnded.connect(self.plot.settle)
+        self.session.editsChanged.connect(self._ask)
+        self.session.selectionChanged.connect(self._ask)
         self.plot.hovered.connect(self._on_plot_hovered)
         self.correspondence.rowHovered.connect(self.plot.set_ring)
         self.bandwidth_plot.bandwidthMoved.connect(self._on_bandwidth_moved)
@@ -124,6 +126,9 @@ class FitPanel(Panel):
             job.failed.connect(self.session.problemRaised)
             self.stage.cancelRequested.connect(job.cancel)
         self._cost.finished.connect(self._on_cost_finished)
+
+    def _ask(self) -> None:
+        self.plot.ask(self._edits.asked())
 
     # --- the three methods of a panel ----------------------------------------------------------------------------
 

@@ -29,6 +29,7 @@ KERNEL_HEIGHT = 0.15  # of the drawing area
 HALF_DOT = 11.0  # room at the right for the half of a dot at the end of the data
 AXIS_GAP = 8.0  # between the query axis and the drawing area
 DASHES = ((6.0, 3.0), (2.0, 2.0), (9.0, 3.0, 2.0, 3.0), (12.0, 4.0), (4.0, 5.0), (8.0, 2.0, 2.0, 2.0, 2.0, 2.0))
+ASKED_DIGITS = 2e-6  # a score of a run is what was asked for to so many of it
 CROWDED = 3.2  # radius of a dot over the density of the cloud
 
 
@@ -53,6 +54,7 @@ class FitPicture(Plot):
         self.labels_for: tuple[object, object] = (None, None)  # the frame and theme, and the result they stand for
         self._cloud_of: object = None  # the density and theme that the picture was made of
         self._live: tuple[float, float] | None = None  # where the dragged thing is, in units of the data
+        self._asked: dict[str, float] = {}  # handles of a head, and where along x the next answer will have them
         self.band = self.add_area("band", -90)
         self.cloud = self.add_cloud(-80)
         self.confidence = self.add_area("muted", -50, alpha=0.18)
@@ -71,6 +73,7 @@ class FitPicture(Plot):
         self.result = result
         if new_scene:
             self._zoom = (0.0, 1.0, 0.0, 1.0)
+        self._asked = {name: at for name, at in self._asked.items() if self._is_missing(name, at)}
         room = FitPicture.right_room + room_for(self) + (HALF_DOT if result.kind == "regression" else 0.0)
         if room != self.right_room:
             self.right_room = room
@@ -79,6 +82,20 @@ class FitPicture(Plot):
             self._respan()
         self._set_curves()
         self.repaint_now()
+
+    def ask(self, places: dict[str, float]) -> None:
+        """Let handles of a head stand where they were let go, though the answer may take a large model seconds."""
+        self._asked = {name: at for name, at in places.items() if self._is_missing(name, at)}
+        self._set_curves()
+        self.repaint_now()
+
+    def _is_missing(self, name: str, at: float) -> bool:
+        """Whether the result has a handle of a head elsewhere; scores are float32."""
+        index = self.observation(dot_sample(name))
+        if self.result is None or self.result.kind != "head" or (name != "query" and index < 0):
+            return False
+        now = self.result.query_at if name == "query" else float(self.result.points.x[index])
+        return abs(now - at) > ASKED_DIGITS * max(1.0, abs(at))
 
     def set_compact(self, compact: bool) -> None:
         """Give the axis title more room in a low plot, and name fewer dots."""
@@ -96,18 +113,18 @@ class FitPicture(Plot):
 
     @property
     def query_shown(self) -> float:
-        """Where the query is drawn: under the mouse while it is dragged."""
+        """Where the query is drawn: under the mouse while it is dragged, where it was let go after that."""
         if self.dragged == "query" and self._live is not None:
             return self._live[0]
-        return self.result.query_at if self.result is not None else 0.0
+        return self._asked.get("query", 0.0 if self.result is None else self.result.query_at)
 
     @property
     def f_shown(self) -> float:
-        """The value of f at the query drawn, read off the curve while it is dragged."""
+        """The value of f at the query drawn, read off the curve until it is answered."""
         result = self.result
         if result is None:
             return float("nan")
-        if self.dragged == "query" and len(result.curve_at):
+        if self.query_shown != result.query_at and len(result.curve_at):
             return float(np.interp(self.query_shown, result.curve_at, result.curve_f))
         return result.f
 
@@ -134,13 +151,18 @@ class FitPicture(Plot):
         return self.baselines[0]
 
     def points_shown(self) -> tuple[np.ndarray, np.ndarray]:
-        """The places of the observations, the dragged one under the mouse."""
+        """The places of the observations, the dragged one under the mouse, those asked for where they will be."""
         points = self.result.points
         index = self.observation(dot_sample(self.dragged))
-        if index < 0 or self._live is None:
+        dragged = index >= 0 and self._live is not None
+        if not (dragged or self._asked):
             return points.x, points.y
         x, y = np.array(points.x, dtype=float), np.array(points.y, dtype=float)
-        x[index], y[index] = self._live
+        for name, at in self._asked.items():
+            if name != "query":
+                x[self.observation(dot_sample(name))] = at
+        if dragged:
+            x[index], y[index] = self._live
         return x, y
 
     # --- drawing -------------------------------------------------------------------------------------------------

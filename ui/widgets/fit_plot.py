@@ -108,11 +108,11 @@ class FitPlot(FitPicture):
             return
         if name == "query":
             step = 0.01 if result.kind == "head" else self._spans[2].length / _STEPS
-            self.queryMoved.emit(_clamped(result.query_at + (across or up) * step, self._spans[2]))
+            self.queryMoved.emit(_clamped(self.query_shown + (across or up) * step, self._spans[2]))
         elif name == "h" and result.h:
             self.bandwidthMoved.emit(result.h * 1.02 ** (across or up))
         elif index >= 0:
-            x, y = float(result.points.x[index]), float(result.points.y[index])
+            x, y = (float(places[index]) for places in self.points_shown())
             x += across * self._spans[0].length / _STEPS
             y += up * self._spans[1].length / _STEPS if result.kind == "regression" else 0.0
             self.dotMoved.emit(sample, x, y)

@@ -294,3 +294,59 @@ def test_a_head_whose_run_is_gone_is_drawn_again_as_it_was(head_panel, session):
     head_panel.redraw()
     assert head_panel.header.reading.text() == before
     assert head_panel.error is None
+
+
+@pytest.fixture
+def slow_panel(head_panel, session, monkeypatch):
+    """Nothing that is asked for is answered, as for seconds on a large model."""
+    monkeypatch.setattr(session, "_request_runs", lambda: None)
+    return head_panel
+
+
+def test_dot_stays_where_it_was_let_go_until_the_answer_is_there(slow_panel, session):
+    """Story: while a large model ran again, the dot jumped back to its old score."""
+    index, before = slow_panel.result.selected, slow_panel.result
+    start = place(slow_panel, f"dot{index}")
+    drag(slow_panel, start, QPoint(start.x() - 30, start.y()), QPoint(start.x() - 60, start.y()))
+    edit = session.edits[-1]
+    assert isinstance(edit, SetScore)
+    assert slow_panel.result.points.x[index] == before.points.x[index]  # of the run as it was
+    x, y = slow_panel.plot.points_shown()
+    assert x[index] == edit.value
+    assert y[index] == before.points.y[index]
+    others = np.arange(len(x)) != index
+    np.testing.assert_array_equal(x[others], before.points.x[others])
+    assert place(slow_panel, f"dot{index}").x() == pytest.approx(start.x() - 60, abs=1)
+    session.undo_stack.undo()
+    assert slow_panel.plot.points_shown()[0][index] == before.points.x[index]
+
+
+def test_steps_of_keys_add_up_before_they_are_answered(slow_panel, session):
+    before = slow_panel.result
+    assert before.query_at == 0.0
+    slow_panel.plot.queryMoved.emit(0.01)
+    slow_panel.plot._on_handle_stepped("query", 1.0, 0.0)
+    slow_panel.plot._on_handle_stepped("query", 1.0, 0.0)
+    assert slow_panel.result is before
+    assert slow_panel.plot.query_shown == pytest.approx(0.03)
+    assert slow_panel.plot.f_shown == pytest.approx(np.interp(0.03, before.curve_at, before.curve_f))
+    assert session.edits[-1].t == pytest.approx(0.03)
+    session.clear_edits()
+    assert slow_panel.plot.query_shown == 0.0
+
+
+def test_handles_asked_of_one_head_are_not_those_of_another(slow_panel, session):
+    slow_panel.plot.queryMoved.emit(0.5)
+    assert slow_panel.plot.query_shown == 0.5
+    session.select_head(0, 3)
+    assert slow_panel.plot.query_shown == 0.0
+
+
+def test_answered_handles_are_those_of_the_run(head_panel, session):
+    index = head_panel.result.selected
+    head_panel.plot.dotMoved.emit(index, 1.234, 0.0)
+    head_panel.plot.queryMoved.emit(0.25)
+    session.end_drag()
+    assert head_panel.plot._asked == {}
+    assert head_panel.plot.query_shown == head_panel.result.query_at == 0.25
+    np.testing.assert_array_equal(head_panel.plot.points_shown()[0], head_panel.result.points.x)
