@@ -30,7 +30,7 @@ class RegressionBar(QObject):
         self._session, self._sets = session, sets
         self._result: Result | None = None
         self.samples = Combo(
-            sets.options(), bar, name="prompt.samples", label="samples", tip="built-in and imported samples"
+            sets.options(), bar, name="prompt.samples", label="samples", tip="built-in and imported samples", most=340
         )
         self.kernel = Pill("Kernel", bar, name="prompt.kernel", tip="the kernel of the fit", plain=True)
         self.bandwidth = Pill(

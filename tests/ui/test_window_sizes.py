@@ -177,18 +177,23 @@ def test_the_footer_of_the_dose_says_what_is_scaled_with_and_without_an_edit(mak
                 assert child.width() >= min(needed, child.maximumWidth()), (child.objectName(), head)
 
 
-@pytest.mark.parametrize("size", [(1280, 720), (1280, 800), (1366, 768), (1440, 900)])
+@pytest.mark.parametrize("size", [(900, 600), (1100, 700), (1280, 720), (1280, 800), (1366, 768), (1440, 900)])
 def test_table_and_formula_of_a_low_window_are_whole(make_window, size):
-    """Story: at 1280 x 800 the last row of the table and of W_QK were cut off."""
+    """Story: at 1280 x 800 the last row of the table and of W_QK were cut off, at 900 x 600 two."""
     window = make_window(size)
     for scene in ("head", "regression"):
         window.session.set_scene(scene)
         QCoreApplication.processEvents()
         table = window.panels["fit"].correspondence
+        if not table.isVisible():
+            continue  # the compact layout leaves it out
         assert table.row_rects()[-1].bottom() <= table.height(), scene
         assert table.height() <= table.parentWidget().height()
         if not table.noted:
             assert all(row.note in table.tip(row) for row in table._rows)
+    if window.compact:
+        window._on_panel_tab_requested("circuits")
+        QCoreApplication.processEvents()
     view = window.panels["circuits"].formula
     for matrix in (view.W_QK, view.W_OV):
         assert matrix.height() >= matrix.sizeHint().height()

@@ -6,6 +6,7 @@ from typing import ClassVar
 
 import numpy as np
 from PySide6.QtCore import QRect
+from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QHBoxLayout, QStackedLayout, QWidget
 
 from kav.errors import KavError
@@ -33,7 +34,7 @@ UNITS = {
     "score": "scores by embeddings alone; not those of this prompt",
     "matrix": "entries of the matrix",
 }
-NARROW, WIDE = 164, 284  # of the spectrum: one over the other, beside each other
+NARROW, WIDE, LEAST_WIDE = 164, 284, 202  # of the spectrum: one over the other, beside each other
 
 
 class CircuitsPanel(Panel):
@@ -146,7 +147,15 @@ class CircuitsPanel(Panel):
         return super().subtitle() + (f", {len(result.tokens)} of {result.n_distinct:,} tokens" if cut else "")
 
     def on_compact(self, compact: bool) -> None:
-        self.spectrum.setFixedWidth(WIDE if compact else NARROW)
+        self._share_out()
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._share_out()
+
+    def _share_out(self) -> None:
+        """Give the spectrum its width, and in a small window no more than half."""
+        self.spectrum.setFixedWidth(min(WIDE, max(LEAST_WIDE, self.width() // 2)) if self.compact else NARROW)
 
     def on_scene(self, kind: str) -> None:
         head = kind == "head"

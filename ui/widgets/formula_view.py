@@ -14,7 +14,7 @@ from .small_matrix import SmallMatrix
 
 EDGE = 16
 LINE = {False: 24, True: 18}  # height of a line above the matrices, by whether there is little height
-BELOW = 28
+BELOW, GAP = 28, 3
 ABOVE = 2  # lines above the matrices; the next one explains W_OV, the others are below
 
 
@@ -35,7 +35,7 @@ class FormulaView(QWidget):
         column.setSpacing(0)
         for line in self._lines:
             column.addWidget(line)
-        column.addSpacing(3)
+        column.addSpacing(GAP)
         grid = QGridLayout()
         grid.setHorizontalSpacing(26)
         grid.setVerticalSpacing(0)
@@ -50,26 +50,26 @@ class FormulaView(QWidget):
         column.addStretch(1)
 
     def resizeEvent(self, event: QResizeEvent) -> None:
-        """Where there is little height the cells are low and the last line is dropped."""
+        """By the height there is: all; low cells and no last line; or the matrices alone, which the header explains."""
         super().resizeEvent(event)
-        self._set_low(self.height() < self._height(low=False))
+        level = next((level for level in ("all", "low") if self.height() >= self._height(level)), "least")
+        self._below.setVisible(level == "all")
+        for line in (*self._lines, self._moved):
+            line.setVisible(level != "least")
+        for line in self._lines:
+            line.setFixedHeight(LINE[level != "all"])
+        for matrix in (self.W_QK, self.W_OV):
+            matrix.set_low(level != "all", titled=level != "least")
+        self.layout().activate()
 
-    def _height(self, *, low: bool) -> int:
+    def _height(self, level: str) -> int:
         margins = self.layout().contentsMargins()
-        around = margins.top() + margins.bottom() + 3
-        lines = ABOVE * LINE[low] + (0 if low else BELOW)
-        return around + lines + SmallMatrix.height_of(3, low=low)
+        around = margins.top() + margins.bottom() + (0 if level == "least" else GAP)
+        lines = {"all": ABOVE * LINE[False] + BELOW, "low": ABOVE * LINE[True], "least": 0}[level]
+        return around + lines + SmallMatrix.height_of(3, low=level != "all", titled=level != "least")
 
     def minimumSizeHint(self) -> QSize:
-        return QSize(super().minimumSizeHint().width(), self._height(low=True))
-
-    def _set_low(self, low: bool) -> None:
-        self._below.setVisible(not low)
-        for line in self._lines:
-            line.setFixedHeight(LINE[low])
-        for matrix in (self.W_QK, self.W_OV):
-            matrix.set_low(low)
-        self.layout().activate()
+        return QSize(super().minimumSizeHint().width(), self._height("least"))
 
     def set_formula(self, formula: Formula | None) -> None:
         """Show a formula; without W_QK (the kernel is not exp(bilinear)) only the lines and W_OV."""

@@ -26,7 +26,7 @@ class SmallMatrix(QWidget):
         self.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Fixed)
         self._values = np.zeros((0, 0))
         self._level = 1.0
-        self._cell_height = CELL_HEIGHT
+        self._cell_height, self._top = CELL_HEIGHT, TITLE
         self._title = ""
         self._rows: tuple[str, ...] = ()
         self._columns: tuple[str, ...] = ()
@@ -56,16 +56,17 @@ class SmallMatrix(QWidget):
         self.updateGeometry()
         self.update()
 
-    def set_low(self, low: bool) -> None:
-        """Make the cells low, or as high as usual."""
+    def set_low(self, low: bool, *, titled: bool = True) -> None:
+        """Make the cells low, or as high as usual; without a title where even that is too high."""
         self._cell_height = LOW if low else CELL_HEIGHT
+        self._top = TITLE if titled else 0
         self.updateGeometry()
         self.update()
 
     @staticmethod
-    def height_of(n_rows: int, *, low: bool) -> int:
+    def height_of(n_rows: int, *, low: bool, titled: bool = True) -> int:
         """Return the height of a matrix of so many rows."""
-        return TITLE + NAMES + n_rows * ((LOW if low else CELL_HEIGHT) + GAP)
+        return (TITLE if titled else 0) + NAMES + n_rows * ((LOW if low else CELL_HEIGHT) + GAP)
 
     def _left(self) -> float:
         return max((text_width(name, 11, 500) for name in self._rows), default=0.0) + 14
@@ -73,7 +74,7 @@ class SmallMatrix(QWidget):
     def cell_rect(self, row: int, column: int) -> QRectF:
         """Return where a cell is."""
         x = round(self._left()) + column * (CELL_WIDTH + GAP)
-        return QRectF(x, TITLE + NAMES + row * (self._cell_height + GAP), CELL_WIDTH, self._cell_height)
+        return QRectF(x, self._top + NAMES + row * (self._cell_height + GAP), CELL_WIDTH, self._cell_height)
 
     def sizeHint(self) -> QSize:
         n_rows, n_columns = self._values.shape
@@ -90,7 +91,8 @@ class SmallMatrix(QWidget):
     @guarded
     def paintEvent(self, event: QPaintEvent, painter: QPainter) -> None:
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-        write(painter, QRectF(2, 0, self.width(), TITLE - 2), self._title, px=12, weight=600, color="ink")
+        if self._top:
+            write(painter, QRectF(2, 0, self.width(), TITLE - 2), self._title, px=12, weight=600, color="ink")
         levels = levels_of(self._values / (self._level or 1.0), True)
         for row, name in enumerate(self._rows):
             place = self.cell_rect(row, 0)
@@ -98,7 +100,7 @@ class SmallMatrix(QWidget):
             write(painter, left, name, px=11, weight=500, color=self._roles[0] or "text2", side="right")
         for column, name in enumerate(self._columns):
             place = self.cell_rect(0, column)
-            above = QRectF(place.left(), TITLE, place.width(), NAMES - 2)
+            above = QRectF(place.left(), self._top, place.width(), NAMES - 2)
             write(painter, above, name, px=11, weight=500, color=self._roles[1] or "text2", side="centre")
         table = diverging_lut()
         for (row, column), value in np.ndenumerate(self._values):
