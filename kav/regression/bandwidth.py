@@ -22,11 +22,14 @@ from kav.errors import KavError
 from kav.regression.band import FEW
 from kav.regression.fit import Observed, checked_bandwidth, float64_arrays, observe
 from kav.regression.ladder import gaussian_sweep, n_true, without_own
-from kav.regression.loo_curve import loo_curve
+from kav.regression.loo_curve import best_curve
 from kav.regression.loo_sweep import loo_errors
 from kav.regression.prepared import Prepared
 from kav.regression.rules import rule_of_thumb, search_range
-from kav.regression.search import golden_section, vertex
+from kav.regression.search import golden_section
+
+_RATIO, _N_REFINE = 1.05, 24
+"""Of neighbouring bandwidths of the search on another device, and its golden-section steps."""
 
 
 def leave_one_out(x: Any, y: Any, h: float, kernel: str = "gaussian") -> np.ndarray:
@@ -140,49 +143,37 @@ def select_bandwidth(x: Any, y: Any, kernel: str = "gaussian") -> float:
     KavError
         As in `kav.fit`, or if the bandwidth is no float > 0.
     """
-    return minimise_loo(x, y, kernel, ratio=1.05)  # a compact kernel's error has many minima: look closely
-
-
-def minimise_loo(x: Any, y: Any, kernel: str = "gaussian", *, n_refine: int = 24, ratio: float = 1.25) -> float:
-    """Return the minimum of the leave-one-out error on a grid, refined by `n_refine` golden-section steps.
-
-    `ratio` is that of neighbouring bandwidths of the grid (the Gaussian has its own, 1.19). With n_refine 0 the
-    minimum of a parabola through the three best points answers: a few per cent off, for a picture that follows a drag.
-    """
     observed = observe(x, y, 1.0, kernel)
     unit = _unit(observed.x)
     observed = replace(observed, x=observed.x / unit, y=observed.y / _unit(observed.y))
-    found = unit * _minimum(observed, n_refine, ratio)
+    found = unit * _minimum(observed)
     if not 0 < found < math.inf:
         got = "less" if found == 0 else "more"
         raise KavError(f"the best bandwidth must be between 5e-324 and 1.8e308, got {got}", "multiply x by a factor")
     return found
 
 
-def _minimum(observed: Observed, n_refine: int, ratio: float) -> float:
-    """`minimise_loo` for x and y of a size that can be squared."""
+def _minimum(observed: Observed) -> float:
+    """`select_bandwidth` for x and y of a size that can be squared."""
     kernel, n_seen = observed.kernel.name, n_true(observed.seen)
-    if is_numpy_array(observed.x) and n_seen > FEW:
-        prepared = Prepared.of(observed.x[observed.seen], observed.y[observed.seen])
-        return loo_curve(prepared, observed.kernel.name, n_refine=n_refine).best
+    if is_numpy_array(observed.x):
+        return best_curve(Prepared.of(observed.x[observed.seen], observed.y[observed.seen]), kernel).best
     low, high = search_range(to_host(observed.x)[to_host(observed.seen)], kernel)
-    if observed.kernel.name == "gaussian":
+    if kernel == "gaussian":
         grid, errors, counts = gaussian_sweep(observed, low, high)
     else:
-        grid, errors, counts = _sweep(observed, np.geomspace(low, high, 2 + math.ceil(math.log(high / low, ratio))))
+        grid, errors, counts = _sweep(observed, np.geomspace(low, high, 2 + math.ceil(math.log(high / low, _RATIO))))
     errors = np.where((2 * counts >= n_seen) & (counts > 0), errors, math.inf)
     best = int(np.argmin(errors))
     if not math.isfinite(errors[best]):
         return rule_of_thumb(to_host(observed.x)[to_host(observed.seen)], kernel)
-    if n_refine == 0:
-        return vertex(grid, errors, best)
 
     def error(h: float) -> float:
         score, count = error_every_pair(replace(observed, h=h))
         return score if 2 * count >= n_seen and count else math.inf
 
     around = (float(grid[max(best - 1, 0)]), float(grid[min(best + 1, grid.size - 1)]))
-    refined, at_refined = golden_section(error, *around, n_refine)
+    refined, at_refined = golden_section(error, *around, _N_REFINE)
     return refined if at_refined <= errors[best] else float(grid[best])
 
 

@@ -24,6 +24,13 @@ _FEW = 300
 _SAMPLES_PER_CELL_SEARCH = 2_500
 """Samples from which bandwidths finer than the moment cells are not searched."""
 
+_RATIO, _RATIO_OF_FEW = 1.05, 1.02
+"""Of neighbouring bandwidths where a kernel with an edge is searched: its error has many minima, and those of few
+samples are deep."""
+_MANY = 100_000
+"""Samples from which the minimum is looked for less closely: the error has fewer minima, and each costs more."""
+_N_H, _N_REFINE = 50, 24
+
 _HUGE = 1e100
 """Scale of the responses from which squares might be no floats."""
 
@@ -50,6 +57,9 @@ class LooCurve:
         The bandwidths of the rules of thumb, for this kernel.
     exact : bool
         Whether every error is exact to 3e-6; else as exact as `accounts` says.
+    searched : bool
+        Whether `best` was looked for as closely as `best_curve` does; else it is the vertex of a parabola through the
+        lowest bandwidths of the curve.
     """
 
     kernel: str
@@ -61,6 +71,29 @@ class LooCurve:
     best_error: float
     rules: tuple[tuple[str, float], ...]
     exact: bool = True
+    searched: bool = False
+
+
+def best_curve(prepared: Prepared, kernel: str = "gaussian", *, task: Task | None = None) -> LooCurve:
+    """Return the leave-one-out error over bandwidths, with its minimum looked for closely.
+
+    Parameters
+    ----------
+    task : Task or None
+        Asked between bandwidths whether to go on; what was summed is kept, so that a search that was given up is
+        resumed.
+
+    Raises
+    ------
+    KavError
+        If there is no such kernel.
+    """
+    n_h, n_bottoms, n_refine = _N_H, 1, _N_REFINE if prepared.n <= _MANY else _N_REFINE // 2
+    if kernel_named(kernel).compact and prepared.n <= _MANY:
+        low, high = search_range(prepared.points()[0], kernel)
+        ratio = _RATIO_OF_FEW if prepared.n <= _FEW else _RATIO
+        n_h, n_bottoms = max(n_h, 2 + math.ceil(math.log(high / low, ratio))), 3
+    return loo_curve(prepared, kernel, n_h=n_h, n_refine=n_refine, n_bottoms=n_bottoms, task=task)
 
 
 def loo_curve(
@@ -69,6 +102,7 @@ def loo_curve(
     *,
     n_h: int = 50,
     n_refine: int = 0,
+    n_bottoms: int = 1,
     quick: int = 0,
     task: Task | None = None,
 ) -> LooCurve:
@@ -81,7 +115,8 @@ def loo_curve(
     n_h : int
         Number of bandwidths.
     n_refine : int
-        Golden-section steps around the minimum, at most 12; 0 = the parabola through the three best points answers.
+        Golden-section steps around each of the `n_bottoms` lowest points; 0 = the parabola through the three best
+        bandwidths answers.
     quick : int
         As in `accounts.accounts`; what is not is kept, so that a curve that was given up is resumed.
     task : Task or None
@@ -95,13 +130,14 @@ def loo_curve(
 
     def before_each(at: int) -> None:
         if task is not None:
-            task.report(at / (n_h + n_refine), "leave-one-out error")
+            task.report(at / n_all, "leave-one-out error")
 
-    name, n_refine = kernel_named(kernel).name, min(n_refine, 12)
+    name, n_all = kernel_named(kernel).name, n_h + (n_bottoms * (n_refine + 2) if n_refine else 0)
     scale = prepared.ordered.scale
     if scale > _HUGE:
         x, y = prepared.points()
-        one = loo_curve(Prepared.of(x, y / scale), kernel, n_h=n_h, n_refine=n_refine, quick=quick, task=task)
+        unit = Prepared.of(x, y / scale)
+        one = loo_curve(unit, kernel, n_h=n_h, n_refine=n_refine, n_bottoms=n_bottoms, quick=quick, task=task)
         with np.errstate(over="ignore"):  # inf where the error is no float
             return replace(one, error=scale * (scale * one.error), best_error=scale * (scale * one.best_error))
     x, y = prepared.points()
@@ -120,25 +156,37 @@ def loo_curve(
     steps = count(n_h)
 
     def score(one: float) -> float:
-        before_each(min(next(steps), n_h + n_refine))
+        before_each(min(next(steps), n_all))
         found = accounts_at(prepared, one, name, quick=quick, spectra=spectra, task=task)
         return found.loo if found.n_left_out and 2 * found.n_left_out >= prepared.n else math.inf
 
-    best, at_best = _minimum(x, name, h, error, score, n_refine=n_refine)
+    best, at_best = _minimum(x, name, h, error, score, n_refine=n_refine, n_bottoms=n_bottoms)
     rules = tuple((rule, rule_of_thumb(x, name, rule)) for rule in RULES)
-    return LooCurve(name, h, error, counts, prepared.n, best, at_best, rules, exact)
+    return LooCurve(name, h, error, counts, prepared.n, best, at_best, rules, exact, n_refine > 0)
 
 
 def _minimum(
-    x: np.ndarray, kernel: str, h: np.ndarray, error: np.ndarray, score: Callable[[float], float], *, n_refine: int
+    x: np.ndarray,
+    kernel: str,
+    h: np.ndarray,
+    error: np.ndarray,
+    score: Callable[[float], float],
+    *,
+    n_refine: int,
+    n_bottoms: int,
 ) -> tuple[float, float]:
-    """The bottom of the curve and the error there."""
+    """The bottom of the curve and the error there, looked for around so many of its lowest points."""
     if np.all(np.isnan(error)):
         return rule_of_thumb(x, kernel), math.nan
     filled = np.where(np.isnan(error), math.inf, error)
     lowest = int(np.argmin(filled))
     if n_refine == 0:
         return vertex(h, filled, lowest), float(filled[lowest])
-    around = float(h[max(lowest - 1, 0)]), float(h[min(lowest + 1, h.size - 1)])
-    refined, at_refined = golden_section(score, *around, n_refine)
-    return (refined, at_refined) if at_refined <= filled[lowest] else (float(h[lowest]), float(filled[lowest]))
+    padded = np.pad(filled, 1, constant_values=math.inf)
+    bottoms = np.flatnonzero((filled <= padded[:-2]) & (filled <= padded[2:]) & (filled < math.inf))
+    met = [(float(filled[lowest]), float(h[lowest]))]
+    for bottom in bottoms[np.argsort(filled[bottoms], kind="stable")][:n_bottoms]:
+        around = float(h[max(bottom - 1, 0)]), float(h[min(bottom + 1, h.size - 1)])
+        met.append(golden_section(score, *around, n_refine)[::-1])
+    at_best, best = min(met)
+    return best, at_best

@@ -33,7 +33,7 @@ def window(make_window, samples, qtbot):
     """A window with threads of its own that shows them, with a kernel that needs no patience."""
     window = make_window(engine=Engine(), scene="regression")
     window.session.set_samples(samples, h=0.5, x_query=5.0)
-    qtbot.waitUntil(lambda: shows(window, "gaussian"))
+    qtbot.waitUntil(lambda: shows(window, "gaussian") and is_exact(window))
     return window
 
 
@@ -172,7 +172,40 @@ def test_exact_sums_end_with_the_scene(window, qtbot, gate):
 
 
 def test_a_kernel_that_has_no_exact_way_says_so_for_good(window, qtbot, gate):
+    opened, log = gate
     window.session.set_kernel("exp-dot-product")
-    qtbot.waitUntil(lambda: shows(window, "exp-dot-product"))
+    qtbot.waitUntil(lambda: shows(window, "exp-dot-product") and log == ["began"])
     assert freedom(window).tip == "≈: on a grid, to about 0.1 %"
-    assert gate[1] == []
+    opened.set()
+    qtbot.waitUntil(lambda: window.result("fit").loo.searched and not window.session.engine.busy())
+    assert freedom(window).tip == "≈: on a grid, to about 0.1 %"
+    assert window.panels["fit"].regression_footer.loo.text().startswith("use LOO minimum ≈ ")
+    assert log == ["began"]
+
+
+@pytest.mark.parametrize("kernel", ["gaussian", "uniform", "exp-dot-product"])
+def test_minimum_of_few_samples_is_the_selected_bandwidth(make_window, qtbot, kernel):
+    """Story: of a curve with many minima the vertex of a parabola was called the minimum, a tenth away."""
+    window = make_window(engine=Engine(), scene="regression")
+    window.session.set_kernel(kernel)
+    qtbot.waitUntil(lambda: window.result("fit") is not None and window.result("fit").kernel == kernel)
+    qtbot.waitUntil(lambda: window.result("fit").loo_exact)
+    samples, shown = window.session.document.samples, window.result("fit")
+    assert shown.loo_h == pytest.approx(select_bandwidth(samples.x, samples.y, kernel), rel=1e-9)
+    assert shown.loo.best_error <= np.nanmin(shown.loo.error)
+    assert window.panels["fit"].regression_footer.loo.text() == f"use LOO minimum {number(shown.loo_h)}"
+
+
+def test_minimum_of_few_samples_is_approximate_while_one_is_dragged(make_window, qtbot):
+    window = make_window(engine=Engine(), scene="regression")
+    session = window.session
+    qtbot.waitUntil(lambda: window.result("fit") is not None and window.result("fit").loo_exact)
+    session.move_sample(5, 4.0, 3.0, merge="sample")
+    qtbot.waitUntil(lambda: not window.result("fit").loo_exact)
+    shown = window.result("fit")
+    assert shown.exact
+    assert shown.approximate.startswith("≈: near the lowest bandwidth")
+    assert window.panels["fit"].regression_footer.loo.text() == f"use LOO minimum ≈ {number(shown.loo_h)}"
+    session.end_drag()
+    qtbot.waitUntil(lambda: window.result("fit").loo_exact)
+    assert window.result("fit").loo.best_error <= shown.loo.best_error

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from kav.regression.accounts import lasting_accounts
 from kav.regression.kernels import Kernel
-from kav.regression.loo_curve import LooCurve, loo_curve
+from kav.regression.loo_curve import LooCurve, best_curve
 from kav.regression.prepared import Prepared
 from kav.task import Task
 from kav.views.regression.at_query import at_query
@@ -19,7 +19,7 @@ APPROXIMATE = "≈"
 """Stands before a number that is approximate."""
 _WHY = "≈: on a grid, while the sums over every sample are not there yet"
 _WHY_FOR_GOOD = "≈: on a grid, to about 0.1 %"
-_REFINE = 12
+_WHY_NOT_SEARCHED = "≈: near the lowest bandwidth of the curve, while its minimum is looked for"
 
 
 def refine(scene: RegressionScene, task: Task) -> None:
@@ -35,7 +35,7 @@ def refine(scene: RegressionScene, task: Task) -> None:
     lasting_accounts(now.prepared, scene.h, now.kernel.name, task)
     task.show(None)
     prepared, kernel = scene.samples.prepared, now.kernel.name
-    prepared.lasting.kept(("loo", kernel), lambda: loo_curve(prepared, kernel, n_refine=_REFINE, task=task))
+    prepared.lasting.kept(("loo", kernel), lambda: best_curve(prepared, kernel, task=task))
 
 
 def depends_on(scene: Scene | None) -> tuple[object, ...] | None:
@@ -51,6 +51,8 @@ def known_curve(prepared: Prepared, kernel: str) -> LooCurve | None:
     return found if isinstance(found, LooCurve) else None
 
 
-def why(kernel: Kernel) -> str:
-    """Return why a number is approximate, for a tooltip."""
+def why(kernel: Kernel, *, summed: bool = False) -> str:
+    """Return why a number is approximate, for a tooltip; `summed` = all sums are exact."""
+    if summed:
+        return _WHY_NOT_SEARCHED
     return _WHY_FOR_GOOD if kernel.log_K is None else _WHY

@@ -51,7 +51,8 @@ def compute(spec: Spec, task: Task, last: Result | None = None) -> Result:
     names = now.scene.samples.axes
     query = now.x_text(now.scene.x_query)
     loo, loo_samples = _loo(now, task, last)
-    loo_exact = loo.exact and loo_samples is now.scene.samples
+    searched = loo.searched and loo_samples is now.scene.samples
+    loo_exact = loo.exact and searched
     baselines = _baselines(spec.baseline, now, places)
     return Result(
         kind="regression",
@@ -95,8 +96,8 @@ def compute(spec: Spec, task: Task, last: Result | None = None) -> Result:
         loo_samples=loo_samples,
         loo_exact=loo_exact,
         exact=spread.exact,
-        approximate="" if spread.exact and loo_exact else why(now.kernel),
-        refinable=now.kernel.log_K is not None and not (spread.exact and loo_exact),
+        approximate="" if spread.exact and loo_exact else why(now.kernel, summed=spread.exact and loo.exact),
+        refinable=now.n > 1 and not (searched and (spread.exact or now.kernel.log_K is None)),
         objective=objective(now.prepared, now.scene.x_query, now.scene.h, now.kernel.name) if spec.objective else None,
         decimals=(now.x_decimals, now.y_decimals),
         dof=spread.dof,

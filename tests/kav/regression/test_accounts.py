@@ -14,7 +14,7 @@ from kav.regression.band import degrees_of_freedom, spread_every_pair, spread_of
 from kav.regression.bandwidth import error_every_pair, leave_one_out, loo_score, select_bandwidth
 from kav.regression.fit import dosed_weights, observe
 from kav.regression.kernels import KERNELS
-from kav.regression.loo_curve import loo_curve
+from kav.regression.loo_curve import best_curve, loo_curve
 from kav.regression.prefix import sums_at_samples
 from kav.regression.prepared import Prepared
 from kav.regression.samples import sine
@@ -83,8 +83,9 @@ def test_selected_bandwidth_of_very_many_samples_is_that_of_exact_errors(make_se
     x, y = make_set("gap", 130_000)
     assert not affordable(KERNELS["triangular"], x.size)
     prepared = Prepared.of(x, y)
-    curve = loo_curve(prepared, "triangular", n_refine=24)
+    curve = best_curve(prepared, "triangular")
     assert curve.exact
+    assert curve.searched
     assert select_bandwidth(x, y, "triangular") == curve.best
     assert curve.best_error == accounts(prepared, curve.best, "triangular").loo
     np.testing.assert_array_equal(curve.error[20::10], loo_score(x, y, curve.h[20::10], "triangular"))

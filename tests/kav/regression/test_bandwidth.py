@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from kav.errors import KavError
 from kav.regression.accounts import accounts
-from kav.regression.bandwidth import leave_one_out, loo_score, minimise_loo, select_bandwidth
+from kav.regression.bandwidth import leave_one_out, loo_score, select_bandwidth
 from kav.regression.fit import fit, smoother_matrix
 from kav.regression.kernels import KERNELS
 from kav.regression.loo_curve import loo_curve
@@ -97,7 +97,7 @@ def test_selected_bandwidth_is_at_least_as_good_as_a_fine_grid(name):
 
 def test_quick_minimum_for_a_drag_is_close_to_the_exact_one():
     data = sine()
-    assert minimise_loo(data.x, data.y, n_refine=0) == pytest.approx(select_bandwidth(data.x, data.y), rel=0.03)
+    assert loo_curve(Prepared.of(data.x, data.y)).best == pytest.approx(select_bandwidth(data.x, data.y), rel=0.03)
 
 
 def test_gaussian_ladder_gives_the_errors_of_one_bandwidth_at_a_time():
