@@ -90,7 +90,7 @@ class Combo(QComboBox):
         for value, text in options:
             self.addItem(text, value)
         texts = (shown(text) for _, text in options[:MEASURED])
-        self._widest = max((text_width(text, self.font()) for text in texts), default=20.0)
+        self._widest = max((text_width(text, font(12, 500)) for text in texts), default=20.0)
 
     def set_current(self, key: object) -> None:
         """Choose an option without a signal; an unknown key is ignored."""
@@ -148,7 +148,7 @@ class Combo(QComboBox):
 
     def minimumSizeHint(self) -> QSize:
         """As wide as the chosen text without what is in brackets, within limits."""
-        needed = round(text_width(_without_note(shown(self.currentText())), self.font())) + 2 * PADDING + ARROW + 8
+        needed = round(text_width(_without_note(shown(self.currentText())), font(12, 500))) + 2 * PADDING + ARROW + 8
         return QSize(min(self.sizeHint().width(), max(LEAST, min(needed, ENOUGH))), HEIGHT)
 
     def wheelEvent(self, event: QWheelEvent) -> None:

@@ -6,6 +6,8 @@ from collections.abc import Callable, Sequence
 
 from PySide6.QtWidgets import QHBoxLayout, QSizePolicy, QWidget
 
+COARSE = 12  # px by which a widget may change before its row is fitted again
+
 
 class GivingWay:
     """Takes as many steps as the row needs.
@@ -13,6 +15,7 @@ class GivingWay:
     Parameters
     ----------
     row : QHBoxLayout
+        With all its widgets.
     steps : functions of one bool, in the order in which they are taken; True takes the step, False takes it back.
     needed : callable
         From a widget to the width it needs; by default it shows all it has.
@@ -35,17 +38,20 @@ class GivingWay:
         self._steps = tuple(steps)
         self._needed = needed or _whole
         self._slack = slack
-        self._beside = beside
+        items = [row.itemAt(i).widget() for i in range(row.count())]
+        self._widgets = [widget for widget in (*items, beside) if widget is not None]
         self.n_taken = 0
         self.least = 0  # width that the row needs after all steps
-        self._seen: object = None  # what was fitted last
+        self._seen: tuple[int, tuple[tuple[bool, int], ...]] | None = None  # what was fitted last
 
     def fit(self, width: int, *, anew: bool = False) -> None:
         """Take or take back steps until the row is at most `width` px wide, or there is none left.
 
-        Nothing is done while all widgets are as they were; `anew` says that the steps mean something else now.
+        Nothing is done while all widgets are about as they were, or all fit as they are: every step of a drag asks.
+        `anew` says that the steps mean something else now.
         """
-        if not anew and self._seen == (width, self._state()):
+        state = self._state()
+        if not anew and (self._seen == (width, state) or self._fits_still(width, state)):
             return
         before = self.n_taken
         self._take(len(self._steps))
@@ -56,21 +62,24 @@ class GivingWay:
                 break
         self._seen = width, self._state()
 
+    def _fits_still(self, width: int, state: tuple[tuple[bool, int], ...]) -> bool:
+        """Whether no step is taken and none is needed, and the same widgets are shown as before."""
+        if self._seen is None or self.n_taken or width < self._seen[0]:
+            return False
+        same = [hidden for hidden, _ in state] == [hidden for hidden, _ in self._seen[1]]
+        return same and self.wanted() <= width
+
     def _take(self, n: int) -> None:
         for i, step in enumerate(self._steps):
             step(i < n)
         self.n_taken = n
 
-    def _widgets(self) -> list[QWidget]:
-        items = [self._row.itemAt(i).widget() for i in range(self._row.count())]
-        return [widget for widget in (*items, self._beside) if widget is not None]
-
     def _state(self) -> tuple[tuple[bool, int], ...]:
-        return tuple((widget.isHidden(), self._needed(widget)) for widget in self._widgets())
+        return tuple((widget.isHidden(), self._needed(widget) // COARSE) for widget in self._widgets)
 
     def wanted(self) -> int:
         """Return the width that the row needs now."""
-        shown = [widget for widget in self._widgets() if not widget.isHidden()]
+        shown = [widget for widget in self._widgets if not widget.isHidden()]
         margins = self._row.contentsMargins()
         gaps = self._row.spacing() * len(shown)  # the stretch between them counts as one
         return sum(map(self._needed, shown)) + gaps + margins.left() + margins.right()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QFontMetricsF, QPainter
@@ -34,16 +35,13 @@ Runs = tuple[Run, ...]
 
 def runs_of(pieces: Iterable[Piece], px: int = 12) -> Runs:
     """Return a reading line. A mark carries the colour of its role, so the text after a mark stays ink."""
-    return tuple(
-        Run(
-            shown(piece.text),
-            role_color("" if piece.mark else piece.role, piece.strong).name(),
-            px,
-            600 if piece.strong else 400,
-            piece.mark,
-        )
-        for piece in pieces
-    )
+    return tuple(_run_of(piece, px, current().name) for piece in pieces)
+
+
+@lru_cache(maxsize=1024)
+def _run_of(piece: Piece, px: int, theme: str) -> Run:
+    color = role_color("" if piece.mark else piece.role, piece.strong).name()
+    return Run(shown(piece.text), color, px, 600 if piece.strong else 400, piece.mark)
 
 
 def title_runs(pieces: Iterable[Piece], px: int = 11) -> Runs:
