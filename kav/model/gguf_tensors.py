@@ -29,7 +29,7 @@ class _Source:
 
 
 class GgufTensors:
-    """The tensors of one file, read one by one; see `kav.model.weights.Tensors`.
+    """The tensors of one file, read one by one; see `kav.model.expected.Tensors`.
 
     Parameters
     ----------
@@ -65,7 +65,7 @@ class GgufTensors:
         return self._sources[name].shape
 
     def read(self, name: str, *, kept: bool = True) -> np.ndarray:
-        """Return a tensor as float32; see `kav.model.weights.Tensors`. All are kept: none is copied again.
+        """Return a tensor as float32; see `kav.model.expected.Tensors`. All are kept: none is copied again.
 
         Raises
         ------

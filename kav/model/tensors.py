@@ -185,7 +185,7 @@ class Folder:
         return self._files[name].places[name].shape
 
     def read(self, name: str, *, kept: bool = True) -> np.ndarray:
-        """Return a tensor as float32; see `SafeFile.read` and `kav.model.weights.Tensors`."""
+        """Return a tensor as float32; see `SafeFile.read` and `kav.model.expected.Tensors`."""
         return self._files[name].read(name, self._room if kept else None)
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from kav.regression.prepared import Core
+from kav.regression.core import Core
 
 MOST_DOTS = 5_000
 """Samples up to which each is a dot; of more only those near the query are, over the density of all."""
