@@ -18,7 +18,6 @@ from kav.arrays import probe
 from kav.errors import KavError
 from kav.model.forecast import size_text
 from kav.model.local import BUNDLED, Place, bundled, cache_folder, cached, look, name_of
-from kav.model.trace import Trace
 from kav.task import Task
 from kav.views.so_far import FirstLayers, SoFar
 
@@ -58,7 +57,7 @@ class Opened:
 
     source: str
     model: Any
-    first_layers: Trace | None = None  # of the prompt, run while the rest was read
+    first_layers: FirstLayers | None = None  # of the prompt, run while the rest was read
 
 
 @dataclass(frozen=True)
@@ -227,7 +226,7 @@ def _open(source: str, how: _How, task: Task) -> Opened | Question:
     first = FirstLayers(task.show, how.prompt, how.bos)
     model = kav.open_model(source, device=device, tied=how.tied, task=task, so_far=first)
     name = name_of(source) + (" (output matrix: the embedding)" if how.tied else "")
-    return Opened(source, replace(model, name=name, notes=(lost, *model.notes) if lost else model.notes), first.trace)
+    return Opened(source, replace(model, name=name, notes=(lost, *model.notes) if lost else model.notes), first)
 
 
 def _question(source: str, device: str) -> Question | None:

@@ -10,7 +10,7 @@ from kav.model.edits import Edit
 from kav.model.prompt_size import check_prompt
 from kav.model.trace import Trace, run
 from kav.task import Task
-from kav.views.so_far import teller
+from kav.views.so_far import FirstLayers, teller
 
 from .document import fits
 
@@ -48,7 +48,7 @@ class Wanted:
     edits: tuple[Edit, ...]
     bos: bool | None
     unasked: bool = True
-    first_layers: Trace | None = None
+    first_layers: FirstLayers | None = None
 
 
 def run_prompt(wanted: Wanted, last: Runs | None, task: Task) -> Runs:
@@ -65,8 +65,10 @@ def run_prompt(wanted: Wanted, last: Runs | None, task: Task) -> Runs:
     if wanted.unasked:
         check_prompt(model, tokens)
     task.report(0.0, f"{len(tokens.ids):,} tokens through {model.config.n_layers} layers")
-    start = time.perf_counter()
-    earlier = last.base if last is not None else wanted.first_layers
+    start, first = time.perf_counter(), wanted.first_layers if last is None else None
+    if first is not None:
+        start -= first.seconds
+    earlier = last.base if last is not None else None if first is None else first.trace
     base = last.base if known else run(model, tokens, base=earlier, task=task, so_far=teller(task.show))
     fitting = tuple(edit for edit in edits if fits(edit, len(tokens.ids)))
     if known and last.edits == fitting:

@@ -23,6 +23,7 @@ from kav.model.trace import Trace
 from kav.regression.samples import BUILT_IN
 from kav.task import Task
 from kav.views.scene import DEFAULT, HeadScene, RegressionScene, Scene, Selection
+from kav.views.so_far import FirstLayers
 
 from .document import Change, Document, with_edit
 from .engine import Engine
@@ -63,7 +64,7 @@ class Session(Looking, RegressionChanges, QObject):
         self.prompt = DEFAULT.prompt
         self.bos: bool | None = None  # whether a start token stands first; None = as the model's own tokenizer does
         self.runs: Runs | None = None
-        self._first_layers: Trace | None = None
+        self._first_layers: FirstLayers | None = None
         self._start_looking(Place(selection=Selection(layer=DEFAULT.layer, head=DEFAULT.head)))
         self.document = Document(samples=BUILT_IN[0])
         self._drag = 0
@@ -113,7 +114,7 @@ class Session(Looking, RegressionChanges, QObject):
 
     # --- model and prompt ----------------------------------------------------------------------------------------
 
-    def set_model(self, model: Any, *, first_layers: Trace | None = None) -> None:
+    def set_model(self, model: Any, *, first_layers: FirstLayers | None = None) -> None:
         """Show another model; if it is the same one, read again or elsewhere, selection and edits stay.
 
         `first_layers` is what there is of a run of it, if anything.

@@ -105,6 +105,7 @@ class FirstLayers:
         clock: Callable[[], float] = time.perf_counter,
     ) -> None:
         self.trace: Trace | None = None
+        self.seconds = 0.0  # that its run has taken
         self._show, self._prompt, self._bos, self._clock = show, prompt, bos, clock
         self._thumbs: list[tuple[Thumb, ...]] = []
         self._given_up = False
@@ -115,15 +116,18 @@ class FirstLayers:
         """Show the heads of the layers so far."""
         n_read, now = model.config.n_layers, self._clock()
         took = now - self._read_at
-        left = took / (n_read - self._n_read) * (n_layers - n_read)
-        if not self._given_up and (self._thumbs or took + left > SLOW):
+        each = took / (n_read - self._n_read)
+        whole = each * n_layers if self._n_read else took  # before the first layers other things were read as well
+        if not self._given_up and (self._thumbs or whole > SLOW):
             try:
                 self.trace = self._run(model)
             except KavError:
                 self._given_up = True
             else:
-                self._show(SoFar(self.trace.n_tokens, n_layers, tuple(self._thumbs), left))
-                self._given_up = self._clock() - now > took
+                self._show(SoFar(self.trace.n_tokens, n_layers, tuple(self._thumbs), each * (n_layers - n_read)))
+                spent = self._clock() - now
+                self.seconds += spent
+                self._given_up = spent > took
         self._n_read, self._read_at = n_read, self._clock()
 
     def _run(self, model: Model) -> Trace:

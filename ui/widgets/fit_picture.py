@@ -85,6 +85,8 @@ class FitPicture(Plot):
 
     def ask(self, places: dict[str, float]) -> None:
         """Let handles of a head stand where they were let go, though the answer may take a large model seconds."""
+        if self.result is None:
+            return
         self._asked = {name: at for name, at in places.items() if self._is_missing(name, at)}
         self._set_curves()
         self.repaint_now()
@@ -92,7 +94,7 @@ class FitPicture(Plot):
     def _is_missing(self, name: str, at: float) -> bool:
         """Whether the result has a handle of a head elsewhere; scores are float32."""
         index = self.observation(dot_sample(name))
-        if self.result is None or self.result.kind != "head" or (name != "query" and index < 0):
+        if self.result.kind != "head" or (name != "query" and index < 0):
             return False
         now = self.result.query_at if name == "query" else float(self.result.points.x[index])
         return abs(now - at) > ASKED_DIGITS * max(1.0, abs(at))

@@ -86,7 +86,16 @@ def test_heads_of_a_model_are_shown_while_it_is_read():
         for thumb, final in zip(heads, whole[layer], strict=True):
             np.testing.assert_array_equal(thumb.cells, final.cells)
     assert len(first.trace.layers) == 3
+    assert first.seconds == 3
     assert model.starts_with(first.trace.model)
+
+
+def test_what_is_read_before_the_layers_does_not_make_a_model_slow():
+    """Story: an embedding that took half a second made a model of many small layers look like one of seconds."""
+    seen = []
+    first = FirstLayers(seen.append, "3 1 4", clock=iter([0, 3, 3, 3.5, 3.5, 4, 4]).__next__)
+    _read(first, tiny_model(n_layers=4))
+    assert (seen, first.trace) == ([], None)
 
 
 def test_model_that_is_read_soon_is_not_run_meanwhile():

@@ -350,3 +350,15 @@ def test_answered_handles_are_those_of_the_run(head_panel, session):
     assert head_panel.plot._asked == {}
     assert head_panel.plot.query_shown == head_panel.result.query_at == 0.25
     np.testing.assert_array_equal(head_panel.plot.points_shown()[0], head_panel.result.points.x)
+
+
+def test_selecting_before_anything_is_drawn_does_nothing(qtbot, session, bundled):
+    """Story: an exception while a picture was exported, before the first result."""
+    panel = FitPanel(session)
+    qtbot.addWidget(panel)
+    qtbot.addWidget(panel.header)
+    session.set_model(bundled)
+    session.select_head(1, 1)
+    session.put_edit(SetTemperature(1, 1, 2.0))
+    assert panel.result is None
+    assert panel.plot.query_shown == 0.0
