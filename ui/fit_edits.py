@@ -30,6 +30,11 @@ class FitEdits(QObject):
         result = self._shown.result
         return self._session.kind == kind and result is not None and result.kind == kind
 
+    def _has_sample(self, index: int) -> bool:
+        """Return whether a sample on screen is still there; the picture may be one of samples that were replaced."""
+        n = self._session.document.samples.n
+        return self.is_shown("regression") and self._shown.result.n == n and 0 <= index < n
+
     def query(self) -> int:
         """Return the position of the query in the prompt on screen, whose run may be gone already."""
         return self._session.query_among(len(self._shown.result.labels))
@@ -79,7 +84,7 @@ class FitEdits(QObject):
 
     def move_dot(self, index: int, x: float, y: float) -> None:
         """Move a sample; in a head, change the key's score."""
-        if self.is_shown("regression"):
+        if self._has_sample(index):
             self._session.select_sample(index)
             self._session.move_sample(index, x, y, merge=("sample", index))
         elif self.is_shown("head"):
@@ -90,14 +95,14 @@ class FitEdits(QObject):
 
     def select_dot(self, index: int) -> None:
         """Select a sample or a key."""
-        if self.is_shown("regression"):
+        if self._has_sample(index):
             self._session.select_sample(index)
         elif self.is_shown("head"):
             self._session.select(key=index)
 
     def remove_dot(self, index: int) -> None:
         """Delete a sample; in a head, mask the key for this query, which is the same thing."""
-        if self.is_shown("regression"):
+        if self._has_sample(index):
             self._session.remove_sample(index)
         elif self.is_shown("head"):
             layer, head = self._place()

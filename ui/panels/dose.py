@@ -154,7 +154,7 @@ class DosePanel(Panel):
         self.value.follow(value)
         component, merge = result.component, ("dose", result.component)
         if result.kind == "regression":
-            if component.sample is not None:
+            if component.sample is not None and component.sample < self.session.document.samples.n:
                 of_response = self.scope.current() == "response"
                 scale = self.session.set_sample_response if of_response else self.session.set_sample_dose
                 scale(component.sample, value, merge=(*merge, self.scope.current()))

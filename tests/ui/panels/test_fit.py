@@ -4,6 +4,7 @@ from PySide6.QtCore import QPoint, Qt
 from PySide6.QtTest import QTest
 
 from kav.model.edits import MaskKeys, MoveQuery, SetScore, SetTemperature
+from kav.regression.samples import Samples
 from ui.engine import Engine
 from ui.panels.fit import FitPanel
 from ui.session import Session
@@ -362,3 +363,15 @@ def test_selecting_before_anything_is_drawn_does_nothing(qtbot, session, bundled
     session.put_edit(SetTemperature(1, 1, 2.0))
     assert panel.result is None
     assert panel.plot.query_shown == 0.0
+
+
+def test_dots_of_samples_that_were_replaced_move_nothing(panel, session, monkeypatch):
+    """Story: a drag in the moment between three samples and their picture asked for sample 14 of three."""
+    monkeypatch.setattr(session.engine, "submit", lambda *_, **__: None)  # the answer is still to come
+    few = Samples(np.arange(3.0), np.arange(3.0), "three")
+    session.set_samples(few)
+    for index in (14, 1):
+        panel.plot.dotMoved.emit(index, 1.0, 1.0)
+        panel.plot.dotClicked.emit(index)
+        panel.plot.dotRemoved.emit(index)
+    assert session.document.samples is few
