@@ -6,8 +6,9 @@ Which way a sum is taken is decided here and nowhere else:
 kernel                  few pairs of query and sample    many
 ======================  ===============================  ================================================
 Gaussian                `window.direct_sums`             `grid`, one transform for all queries; `series` where
-                                                         little weight is, and for few queries: error below
-                                                         1e-6 of the largest \\|y - mean y\\|
+                                                         little weight is, and for few queries; `sparse` where
+                                                         the samples are very uneven: error below 1e-6 of the
+                                                         largest \\|y - mean y\\|
 Laplace,                `window.direct_sums`             `series.cell_sums`: the same error
 exp-dot-product
 compact                 `window.direct_sums`             `tree.tree_sums`: rounding
@@ -21,6 +22,7 @@ Host arrays only: on another device `kav.regression.fit` takes every pair.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -33,13 +35,16 @@ from kav.regression.keeping import Keeping
 from kav.regression.kernels import Kernel, kernel_named
 from kav.regression.ordered import Ordered, put_in_order
 from kav.regression.series import cell_sums
+from kav.regression.sparse import build_sparse, sparse_sums, width_for
 from kav.regression.tree import tree_sums
-from kav.regression.window import Asked, Sums, direct_sums, windows
+from kav.regression.window import Asked, Sums, direct_sums, nearest_distance, windows
 
 _PAIRS_PER_QUERY = 1_500
 _PAIRS_PER_SAMPLE = 16
 """What building cells or a tree costs, in pairs."""
 _MOST_LASTING = 512
+_MANY_NEIGHBOURS = 500
+"""Samples in the reach of a query from which cells amid them cost less."""
 _MANY_QUERIES = 64
 """Queries from which one grid for all of them pays."""
 _FEW, _FEW_FOR_A_GRID = 2_500, 500
@@ -146,7 +151,7 @@ class Prepared(Keeping):
         cells, h = self.core.cells(), asked.effective_h
         level = level_for(cells, h * FINE_GRID)
         if level < 0:
-            return cell_sums(cells, x_query, asked)
+            return self._uneven_sums(x_query, asked)
         values = np.stack(gaussian_on_grid(self.core.spectra(), level, h))
         (mass, moment), covered = between_places(values, x_query, cells.width_of(level))
         faint = np.flatnonzero(~covered | (mass < FAINT * values[0].max()))
@@ -155,6 +160,30 @@ class Prepared(Keeping):
             exact = cell_sums(cells, x_query[faint], asked)
             log_scale[faint], mass[faint], moment[faint] = exact.log_scale, exact.mass, exact.moment
         return Sums(log_scale, mass, moment)
+
+    def _uneven_sums(self, x_query: np.ndarray, asked: Asked) -> Sums:
+        """Gaussian sums where even cells are too wide, as one sample far out makes them: from cells amid the samples.
+
+        Pair by pair where that is less work, and for queries in the gaps.
+        """
+        ordered, h = self.core.ordered, asked.effective_h
+        width = width_for(ordered, h)
+        lo, hi = windows(ordered, x_query, asked)
+        distance, _ = nearest_distance(ordered.x, x_query)
+        amid = np.flatnonzero((distance <= h) & (hi - lo > _MANY_NEIGHBOURS))
+        if width is None or int(np.sum((hi - lo)[amid])) < _PAIRS_PER_SAMPLE * ordered.n:
+            return cell_sums(self.core.cells(), x_query, asked)
+        width = 2.0 ** math.floor(math.log2(width))  # the same for some bandwidths
+        sparse = self.core.kept(("sparse", width), lambda: build_sparse(ordered, width))
+        amid = amid[np.argsort(x_query[amid])]
+        others = np.setdiff1d(np.arange(x_query.size), amid)
+        out = np.empty((3, x_query.size))
+        for rows, sums in (
+            (amid, sparse_sums(sparse, x_query[amid], asked)),
+            (others, cell_sums(self.core.cells(), x_query[others], asked)),
+        ):
+            out[:, rows] = sums.log_scale, sums.mass, sums.moment
+        return Sums(*out)
 
     def takes_every_pair(self, x_query: np.ndarray, asked: Asked) -> bool:
         """Return whether the pairs within reach are few enough to take each."""
