@@ -41,7 +41,8 @@ _FEW = 300
 _FEW_PRODUCTS = 3_000
 """The same for exp-dot-product, which is not smooth where x is near 0 or at an end."""
 _FEW_NEIGHBOURS = 300
-"""Samples in the reach of one, on average, from which cells cost less than pairs."""
+"""Samples in the reach of one, on average over `_SOME` of them, from which cells cost less than pairs."""
+_SOME = 4_096
 THIN = 0.25
 """S_ii from which the closed form is not trusted."""
 _END = 50.0
@@ -260,8 +261,8 @@ def _on_grid(prepared: Prepared, asked: Asked, level: int, spectra: Spectra) -> 
 
 def _worth_cells(ordered: Ordered, asked: Asked) -> float | None:
     """Return the width of cells for samples so unevenly spread that the grid's are too wide; None: pairs are few."""
-    lo, hi = windows(ordered, ordered.x, asked)
-    return width_for(ordered, asked.effective_h) if int(np.sum(hi - lo)) > _FEW_NEIGHBOURS * ordered.n else None
+    lo, hi = windows(ordered, ordered.x[:: max(1, ordered.n // _SOME)], asked)
+    return width_for(ordered, asked.effective_h) if float(np.mean(hi - lo)) > _FEW_NEIGHBOURS else None
 
 
 def _on_sparse_cells(prepared: Prepared, asked: Asked, width: float, go_on: Callable[[], None]) -> np.ndarray:

@@ -68,6 +68,8 @@ def spread_of(prepared: Prepared, asked: Observed | tuple[float, str], *, quick:
     found = known_accounts(prepared, h, kernel)
     if found is None and quick:
         found = prepared.kept(("accounts", float(h), kernel), lambda: accounts(prepared, h, kernel, quick=1))
+        if found.exact:
+            prepared.lasting.kept((float(h), kernel), lambda: found)
     elif found is None:
         found = lasting_accounts(prepared, h, kernel)
     return Spread(found.dof, _deviation(found.square, found.n_fitted, found.dof), found.exact)

@@ -105,7 +105,9 @@ class Prepared(Keeping):
 
     def lifted(self, sample: int, *, at: tuple[float, float]) -> Prepared:
         """Return the same samples with one of them, which is at `at`, held apart."""
-        return self._put(sample, at, at, None)
+        same = self._put(sample, at, at, None)
+        same.lasting = self.lasting
+        return same
 
     def dosed(self, doses: Mapping[int, float], places: Mapping[int, tuple[float, float]]) -> Prepared:
         """Return the samples with the kernels of some scaled; `places` are their (x, y)."""

@@ -189,3 +189,15 @@ def test_curve_without_an_estimate_falls_back_on_the_rule_of_thumb():
         curve = loo_curve(Prepared.of(x, x))
         assert curve.best > 0
         assert math.isnan(curve.best_error)
+
+
+def test_what_is_known_of_samples_is_known_when_one_of_them_is_held_apart(make_set):
+    """Story: every query that looked at another sample asked for the same sums again."""
+    x, y = make_set("lognormal", 3_000)
+    prepared = Prepared.of(x, y)
+    spread_of(prepared, (0.5, "gaussian"), quick=True)
+    same = prepared.lifted(7, at=(x[7], y[7]))
+    assert known_accounts(same, 0.5, "gaussian") is known_accounts(prepared, 0.5, "gaussian") is not None
+    moved = same.moved(7, x[7] + 1, y[7], was=(x[7], y[7]))
+    assert known_accounts(moved, 0.5, "gaussian") is None
+    assert accounts(same, 0.5, "gaussian").dof == pytest.approx(known_accounts(same, 0.5, "gaussian").dof, rel=1e-9)
