@@ -88,9 +88,9 @@ class FitEdits(QObject):
             self._session.select_sample(index)
             self._session.move_sample(index, x, y, merge=("sample", index))
         elif self.is_shown("head"):
-            self._session.select(key=index)
             layer, head = self._place()
             edit = SetScore(layer, head=head, query=self.query(), key=index, value=round(x, 3))
+            self._session.select(key=index)
             self._session.put_edit(edit, merge=("score", index))
 
     def select_dot(self, index: int) -> None:

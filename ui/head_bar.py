@@ -71,6 +71,12 @@ class HeadBar(QObject):
         self._foil_search.set_candidates([(NO_FOIL, "none"), *candidates])
         self.foil.set_value(result.foil_label or "none", NO_FOIL if result.foil is None else result.foil)
 
+    def clear(self) -> None:
+        """Show nothing as selected."""
+        self._listed = ()
+        for pill in (self.head, self.query, self.key, self.target, self.foil):
+            pill.set_value("")
+
     def _on_session_model_changed(self) -> None:
         model = self._session.model
         why = "" if model.config.has_logits else f"{model.name} predicts no tokens: it has no output head"

@@ -28,6 +28,7 @@ from .widgets.card import CardBody, CardFooter, CardHeader
 from .widgets.formula_card import FormulaCard
 
 NOTHING = ("Nothing to show yet", "Open a model, or type a prompt above.")
+UNRUN = ("This prompt has no run", "The notice says why. Cut the prompt, or type another.")
 HEADLESS = ("This model predicts no tokens", "It has no output matrix. “Where does it look?” and the QK circuit work.")
 
 
@@ -89,7 +90,7 @@ class Panel(PanelFiles, CardBody):
         self._feed.failed.connect(self._on_feed_failed)
         self._feed.busied.connect(self.stage.set_busy)
         self._feed.progressed.connect(self.stage.set_progress)
-        self.stage.cancelRequested.connect(self._feed.cancel)
+        self.stage.cancelRequested.connect(self.give_up)
         self.stage.waited.connect(self.header.reading.set_faded)
         self.stage.retryRequested.connect(self._feed.retry)
         self.header.formulaRequested.connect(self.toggle_formulas)
@@ -135,7 +136,8 @@ class Panel(PanelFiles, CardBody):
     def _spec(self) -> Any:
         trace = self.session.trace if self.session.kind == "head" else None
         headless = trace is not None and not trace.model.config.has_logits and self.needs_logits()
-        self.empty = HEADLESS if headless else NOTHING
+        unrun = self.session.kind == "head" and self.session.refused
+        self.empty = HEADLESS if headless else UNRUN if unrun else NOTHING
         return None if headless else self.spec()
 
     def on_compact(self, compact: bool) -> None:
@@ -190,6 +192,13 @@ class Panel(PanelFiles, CardBody):
             self.on_compact(compact)
             self.settle()
             self.redraw()
+
+    def give_up(self) -> None:
+        """Cancel what runs; a picture of something else, which stays, says so and offers to compute what was asked."""
+        stale = self._feed.result is not None and self._feed.drawn_spec != self._spec()
+        self._feed.cancel()
+        if stale:
+            self.stage.show_error(KavError("the picture is not of what is asked now: that was cancelled"), "Compute it")
 
     def settle(self) -> None:
         """Let the panel ask for its new least size at once, not with the next turn of the event loop."""
@@ -272,7 +281,7 @@ class Panel(PanelFiles, CardBody):
         if event.key() == Qt.Key.Key_Escape and self._formulas.isVisible():
             self._formulas.hide()
         elif event.key() == Qt.Key.Key_Escape and self.session.engine.busy(self.name):
-            self._feed.cancel()
+            self.give_up()
         else:
             super().keyPressEvent(event)
 

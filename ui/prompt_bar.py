@@ -60,6 +60,7 @@ class PromptBar(QWidget):
         self._wire()
         self._feed = Feed("prompt", view, session, spec=self._spec, parent=self)
         self._feed.drawn.connect(self._draw)
+        self._feed.emptied.connect(self._on_feed_emptied)
         self._on_session_scene_changed()
         self._on_session_prompt_changed()
         self._feed.request()
@@ -147,6 +148,12 @@ class PromptBar(QWidget):
             self.regression.show_result(result)
             self._fit_right()
         self._fit_first()
+
+    def _on_feed_emptied(self) -> None:
+        """No run: tokens, predictions and what was selected among them are of another model."""
+        self.prompt.strip.set_tokens(())
+        self.predictions.set_predictions(())
+        self.head.clear()
 
     def _draw_head(self, result: view.Result) -> None:
         strip = self.prompt.strip

@@ -64,6 +64,7 @@ class Session(Looking, RegressionChanges, QObject):
         self.prompt = DEFAULT.prompt
         self.bos: bool | None = None  # whether a start token stands first; None = as the model's own tokenizer does
         self.runs: Runs | None = None
+        self.refused = False  # the model did not take the prompt, and there is no run to show
         self._first_layers: FirstLayers | None = None
         self._start_looking(Place(selection=Selection(layer=DEFAULT.layer, head=DEFAULT.head)))
         self.document = Document(samples=BUILT_IN[0])
@@ -179,6 +180,7 @@ class Session(Looking, RegressionChanges, QObject):
             self.promptChanged.emit()
 
     def _request_runs(self) -> None:
+        self.refused = False
         if self.model is not None:
             unasked = self.prompt != self._allowed
             wanted = Wanted(self.model, self.prompt, self.edits, self._start_token(), unasked, self._first_layers)
@@ -206,6 +208,9 @@ class Session(Looking, RegressionChanges, QObject):
     def _on_engine_failed(self, channel: str, error: BaseException) -> None:
         if channel in ("cut", "trace"):
             self.problemRaised.emit(error)
+        if channel == "trace" and self.runs is None:
+            self.refused = True
+            self.traceChanged.emit()  # what is on screen is of the model before
 
     # --- what can be taken back ----------------------------------------------------------------------------------
 

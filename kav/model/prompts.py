@@ -38,6 +38,8 @@ def check_tokens(tokens: Tokens, config: Config) -> None:
     ModelError
         A `PromptError` if it is too long.
     """
+    if not isinstance(tokens, Tokens):
+        raise ModelError(f"tokens must come from model.encode or model.tokens, got {type(tokens).__name__}")
     n = len(tokens.ids)
     if n == 0:
         raise ModelError("a prompt must have at least one token, got 0", "type something, or turn the start token on")

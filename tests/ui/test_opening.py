@@ -561,3 +561,27 @@ def test_reading_is_stopped_on_its_card(make_window, folder, qtbot, reading):
     qtbot.waitUntil(lambda: not window.session.engine.busy())
     assert window.session.model.name == "induction"
     assert window.opening.so_far is None
+
+
+def test_a_model_that_refuses_the_prompt_shows_nothing_of_the_one_before(make_window, folder, qtbot):
+    """Story: a prompt too long for the next model left the numbers of the last one under its name, and grabbable."""
+    window = make_window(engine=Engine())
+    qtbot.waitUntil(lambda: window.settled() and window.result("fit") is not None)
+    window.session.set_prompt("not ids")
+    qtbot.waitUntil(lambda: window.settled() and window.session.runs.prompt == "not ids")
+    config = json.loads((folder / "config.json").read_text())
+    window.session.set_prompt("1 2 3 " * 30)
+    qtbot.waitUntil(lambda: window.settled() and window.session.runs.prompt.startswith("1 2 3"))
+    (folder / "config.json").write_text(json.dumps({**config, "max_position_embeddings": 16}))
+    window.opening.open(str(folder))
+    qtbot.waitUntil(lambda: window.session.model.name == "mine" and window.session.refused)
+    qtbot.waitUntil(lambda: window.result("fit") is None and window.result("attention") is None)
+    fit = window.panels["fit"]
+    assert fit.stage.empty.isVisible()
+    assert fit.empty[0] == "This prompt has no run"
+    assert window.prompt_bar.head.query.accessibleName() == "Query "
+    fit.plot.dotMoved.emit(0, 1.0, 1.0)
+    assert window.session.edits == ()
+    window.session.set_prompt("3 1 4")
+    qtbot.waitUntil(lambda: window.session.runs is not None and window.result("fit") is not None)
+    assert not fit.stage.empty.isVisible()

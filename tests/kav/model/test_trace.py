@@ -275,3 +275,9 @@ def test_what_a_run_holds_cannot_be_written_to():
     trace = run(model, model.tokens(some_ids(3)))
     with pytest.raises(ValueError, match="read-only"):
         trace.resid(1)[:] = 0
+
+
+@pytest.mark.parametrize("wrong", ["the cat", [1, 2, 3], None])
+def test_what_is_no_tokens_is_refused_in_a_sentence(wrong):
+    with pytest.raises(ModelError, match=r"^tokens must come from model\.encode or model\.tokens, got "):
+        run(tiny_model(), wrong)

@@ -1,3 +1,5 @@
+import threading
+
 import numpy as np
 import pytest
 from PySide6.QtCore import QPoint, Qt
@@ -241,3 +243,35 @@ def test_handle_shows_the_answer_once_it_is_there(panel, session):
     assert panel.plot.dose_shown == panel.result.dose == 1.0
     session.put_edit(ScaleHead(session.selection.layer, session.selection.head, 0.25))
     assert panel.plot.dose_shown == panel.result.dose == 0.25
+
+
+def test_a_curve_that_was_not_asked_for_says_so_when_the_one_asked_is_cancelled(qtbot, bundled, monkeypatch):
+    """Story: Esc left the curve of another prompt standing as if it were of this one."""
+    engine = Engine()
+    session = Session(engine)
+    panel = DosePanel(session)
+    for widget in (panel, panel.header):
+        qtbot.addWidget(widget)
+    panel.show()
+    session.set_model(bundled)
+    qtbot.waitUntil(lambda: panel.result is not None and not engine.busy())
+    compute, go = panel.view.compute, threading.Event()
+
+    def slow(spec, task, last=None):
+        while not go.wait(0.005):
+            task.report(0.5)
+        return compute(spec, task, last)
+
+    monkeypatch.setattr(panel.view, "compute", slow)
+    before = panel.result
+    session.set_prompt("The cat sat on the mat. The cat")
+    qtbot.waitUntil(lambda: engine.busy("dose") and not engine.busy("trace"))
+    panel.stage.cancelRequested.emit()
+    assert panel.result is before
+    assert panel.stage.error.isVisible()
+    assert "not of what is asked now" in panel.stage.error.message()
+    go.set()
+    panel.stage.error.way_out.click()
+    qtbot.waitUntil(lambda: panel.result is not before)
+    assert not panel.stage.error.isVisible()
+    engine.close()
