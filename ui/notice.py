@@ -15,7 +15,7 @@ from .painting import guarded
 from .widgets.button import Button
 
 SHOWN_FOR = 12_000  # ms
-MARGIN = 16
+MARGIN, STATUS = 16, 26  # px: around it, and the height of the status line below
 MOST_ACTIONS = 2
 
 
@@ -99,7 +99,11 @@ class Notice(QFrame):
         self.setFixedWidth(width)
         self.layout().activate()
         height = max(self.layout().heightForWidth(width), self.sizeHint().height())
-        self.setGeometry((window.width() - width) // 2, window.height() - height - 26 - MARGIN, width, height)
+        self.setGeometry((window.width() - width) // 2, window.height() - height - STATUS - MARGIN, width, height)
+
+    def floor(self) -> int:
+        """Return the height at which whatever lies above the notice, or the status line, ends."""
+        return self.y() - 8 if self.isVisible() else self.parentWidget().height() - STATUS - MARGIN
 
     def _on_first_clicked(self) -> None:
         self._act(0)

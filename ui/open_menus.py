@@ -101,7 +101,7 @@ class OpenMenus(QObject):
                 action.setEnabled(gpu.device is not None)
                 action.setText(f"GPU (CUDA): {gpu.words}" if gpu.device else f"No GPU: {_short(gpu.words)}")
                 action.setToolTip(gpu.words)
-        has_one = model is not None and model.tokenizer is not None and model.tokenizer.bos_id is not None
+        has_one = model is not None and model.has_start_token
         for action in self._starts.actions():
             (value,) = action.data()
             action.setChecked(value is (self._session.bos if has_one else None))

@@ -14,7 +14,7 @@ from kav.model.local import name_of
 from kav.views.so_far import SoFar, time_left
 
 from .importing import Importing, is_table
-from .notice import MARGIN, Notice
+from .notice import Notice
 from .opening import Opening, Question
 from .session import Session
 from .widgets.drop_target import DropTarget
@@ -22,7 +22,6 @@ from .widgets.run_card import RunCard
 from .widgets.states import BusyPill, ProgressLine
 
 BUSY_AFTER = 150  # ms; shorter waits are not worth a change of the picture
-STATUS = 26
 ALL_THE_SAME = object()  # the answer to a prompt that takes more than half of the memory
 
 
@@ -99,9 +98,8 @@ class OpeningView(QObject):
         top = window.menuWidget().geometry().bottom() + 1
         self.line.setGeometry(0, top, window.width(), self.line.height())
         self.pill.adjustSize()
-        floor = self.notice.y() - 8 if self.notice.isVisible() else window.height() - STATUS - MARGIN
         others = [card.y() - 8 for card in window.findChildren(RunCard) if card is not self.card and card.isVisible()]
-        floor = min([floor, *others])
+        floor = min([self.notice.floor(), *others])
         self.pill.move((window.width() - self.pill.width()) // 2, floor - self.pill.height())
         self.line.raise_()
         self.pill.raise_()

@@ -11,13 +11,12 @@ from PySide6.QtWidgets import QMainWindow
 
 from kav.views.so_far import SoFar
 
-from .notice import MARGIN, Notice
+from .notice import Notice
 from .session import Session
 from .widgets.run_card import RunCard
 
 CHANNEL = "trace"
 BUSY_AFTER = 400  # ms; shorter waits are seen in the panels soon enough
-STATUS = 26
 
 
 class Running(QObject):
@@ -77,8 +76,7 @@ class Running(QObject):
 
     def _place(self) -> None:
         """At the bottom of the window, above a notice if there is one."""
-        notice = self._notice
-        self.card.stand_on(notice.y() - 8 if notice.isVisible() else self._window.height() - STATUS - MARGIN)
+        self.card.stand_on(self._notice.floor())
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
         """Follow the window's size, and let Esc give the run up."""

@@ -188,8 +188,7 @@ class Session(Looking, RegressionChanges, QObject):
 
     def _start_token(self) -> bool | None:
         """The choice of a start token where the model has one."""
-        tokenizer = self.model.tokenizer
-        return None if tokenizer is None or tokenizer.bos_id is None else self.bos
+        return self.bos if self.model.has_start_token else None
 
     def _on_engine_finished(self, channel: str, value: Any) -> None:
         self._tell_fallback()

@@ -128,7 +128,6 @@ def _opened(
     trial = Trial(words.source) if words is not None and words.tried and source != "bundled" else None
     reader = Reader(found.tensors, found.family, found.raw, found.config, task)
     reader.check()
-
     tokenizer = _tokenizer(words, found.config.d_vocab)  # reads nothing before it is asked
 
     def begun(config: Config, weights: Weights) -> None:

@@ -51,6 +51,11 @@ class Model:
     notes: tuple[str, ...] = ()
     fallback: Fallback = field(default_factory=Fallback, repr=False)
 
+    @property
+    def has_start_token(self) -> bool:
+        """Whether a start token can stand first."""
+        return self.tokenizer is not None and self.tokenizer.bos_id is not None
+
     def encode(self, text: str, bos: bool | None = None) -> Tokens:
         """Return the tokens of a text.
 

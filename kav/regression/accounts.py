@@ -23,6 +23,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from kav.errors import Cancelled
+from kav.regression.cells import places_of
 from kav.regression.extras import with_extras
 from kav.regression.grid import FAINT, FINEST, MARGIN, Spectra, centres, gaussian_on_grid, level_for
 from kav.regression.kernels import Kernel
@@ -241,18 +242,15 @@ def _on_grid(prepared: Prepared, asked: Asked, level: int, spectra: Spectra) -> 
     faint = log_mass < np.max(log_mass) + np.log(FAINT) if asked.kernel.name == "gaussian" else ~held
     thin = ((S > THIN) | faint)[inner]
     n_filled = cells.levels[level][0, 0]
-    places = _places_of(cells.starts, level, np.flatnonzero(thin & (n_filled > 0.5)))
+    places = places_of(cells.starts, level, np.flatnonzero(thin & (n_filled > 0.5)))
     rough, one_by_one = np.zeros(thin.shape, dtype=bool), places[:0]
     if asked.kernel.log_K is None:
         rough = _rough(prepared, asked, at[inner], cells.width_of(level)) & ~thin
-        one_by_one = _places_of(cells.starts, level, np.flatnonzero(rough & (n_filled > 0.5)))
+        one_by_one = places_of(cells.starts, level, np.flatnonzero(rough & (n_filled > 0.5)))
     n_closed = float(prepared.ordered.n - places.size - one_by_one.size)
     S, f = np.where(held, np.minimum(S, 0.9), 0.0), np.where(held, f, 0.0)
     ones, y, y_y = spectra.sample_sums(level, ~(thin | rough) | (n_filled < 0.5))
-    sums_of = [ones @ S]
-    for v in (np.ones(at.size), (1 - S) ** -2.0):
-        sums_of += [y_y @ v - 2 * (y @ (v * f)) + ones @ (v * f * f), n_closed]
-    total = np.asarray(sums_of) + _by_pairs(prepared, asked, places)
+    total = _smooth_totals(S, f, (ones, y, y_y), n_closed) + _by_pairs(prepared, asked, places)
     if not one_by_one.size:
         return np.asarray(total)
     one = prepared.sums(prepared.ordered.x[one_by_one], asked)
@@ -274,14 +272,22 @@ def _on_sparse_cells(prepared: Prepared, asked: Asked, width: float, go_on: Call
     safe = np.where(held, sums.mass, 1.0)
     S = np.where(held, np.exp(np.minimum(-sums.log_scale - np.log(safe), 0.0)), 1.0).reshape(-1, N_NODES)
     thin = np.any(S > THIN, axis=1)
-    places = _places_of(cells.starts, 0, np.flatnonzero(thin))
+    places = places_of(cells.starts, 0, np.flatnonzero(thin))
     n_closed = float(prepared.ordered.n - places.size)
     S, f = S[~thin], (sums.moment / safe).reshape(-1, N_NODES)[~thin]
-    ones, y, y_y = node_sums(cells)[:, ~thin]
-    sums_of = [np.sum(ones * S)]
+    total = _smooth_totals(S, f, node_sums(cells)[:, ~thin], n_closed)
+    return np.asarray(total + _by_pairs(prepared, asked, places))
+
+
+def _smooth_totals(
+    S: np.ndarray, f: np.ndarray, of_samples: np.ndarray | tuple[np.ndarray, ...], n_closed: float
+) -> np.ndarray:
+    """Accounts from S_ii and f at some places and how the samples' 1, y and y^2 weigh what is found there."""
+    ones, y, y_y = of_samples
+    total = [np.vdot(ones, S)]
     for v in (np.ones(S.shape), (1 - S) ** -2.0):
-        sums_of += [np.sum(v * (y_y - 2 * y * f + ones * f * f)), n_closed]
-    return np.asarray(np.asarray(sums_of) + _by_pairs(prepared, asked, places))
+        total += [np.vdot(y_y, v) - 2 * np.vdot(y, v * f) + np.vdot(ones, v * f * f), n_closed]
+    return np.asarray(total)
 
 
 def _rough(prepared: Prepared, asked: Asked, at: np.ndarray, width: float) -> np.ndarray:
@@ -291,13 +297,3 @@ def _rough(prepared: Prepared, asked: Asked, at: np.ndarray, width: float) -> np
     at_an_end = np.minimum(at, prepared.ordered.span - at) < _END * turn + 2 * width  # where S_ii is not 0 yet
     smooth = np.where(at_an_end, np.minimum(turn, asked.h), 0.5 * np.abs(at + asked.low))
     return np.asarray(width > FINEST * np.maximum(smooth, _smooth_scale(prepared, asked)))
-
-
-def _places_of(starts: np.ndarray, level: int, chosen: np.ndarray) -> np.ndarray:
-    """Places of the samples in some cells of a level, ascending."""
-    if not chosen.size:
-        return chosen
-    first, last = starts[chosen << level], starts[np.minimum((chosen + 1) << level, starts.size - 1)]
-    counts = last - first
-    within = np.arange(int(counts.sum()))
-    return np.asarray(np.repeat(first - np.concatenate([[0], np.cumsum(counts)[:-1]]), counts) + within)

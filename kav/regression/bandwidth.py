@@ -22,14 +22,11 @@ from kav.errors import KavError
 from kav.regression.band import FEW
 from kav.regression.fit import Observed, checked_bandwidth, float64_arrays, observe
 from kav.regression.ladder import gaussian_sweep, n_true, without_own
-from kav.regression.loo_curve import best_curve
+from kav.regression.loo_curve import N_REFINE, RATIO, best_curve
 from kav.regression.loo_sweep import loo_errors
 from kav.regression.prepared import Prepared
 from kav.regression.rules import rule_of_thumb, search_range
 from kav.regression.search import golden_section
-
-_RATIO, _N_REFINE = 1.05, 24
-"""Of neighbouring bandwidths of the search on another device, and its golden-section steps."""
 
 
 def leave_one_out(x: Any, y: Any, h: float, kernel: str = "gaussian") -> np.ndarray:
@@ -162,7 +159,7 @@ def _minimum(observed: Observed) -> float:
     if kernel == "gaussian":
         grid, errors, counts = gaussian_sweep(observed, low, high)
     else:
-        grid, errors, counts = _sweep(observed, np.geomspace(low, high, 2 + math.ceil(math.log(high / low, _RATIO))))
+        grid, errors, counts = _sweep(observed, np.geomspace(low, high, 2 + math.ceil(math.log(high / low, RATIO))))
     errors = np.where((2 * counts >= n_seen) & (counts > 0), errors, math.inf)
     best = int(np.argmin(errors))
     if not math.isfinite(errors[best]):
@@ -173,7 +170,7 @@ def _minimum(observed: Observed) -> float:
         return score if 2 * count >= n_seen and count else math.inf
 
     around = (float(grid[max(best - 1, 0)]), float(grid[min(best + 1, grid.size - 1)]))
-    refined, at_refined = golden_section(error, *around, _N_REFINE)
+    refined, at_refined = golden_section(error, *around, N_REFINE)
     return refined if at_refined <= errors[best] else float(grid[best])
 
 

@@ -15,6 +15,8 @@ import numpy as np
 from kav.regression.ordered import Ordered
 
 N_MOMENTS = 8
+_AT_ONCE = 15_000
+"""Samples at a time: arrays of so many stay in the cache and on the heap."""
 
 
 @dataclass(frozen=True)
@@ -55,26 +57,39 @@ def cell_starts(ordered: Ordered, n_cells: int, width: float) -> np.ndarray:
 
 def bottom_level(ordered: Ordered, starts: np.ndarray, width: float, *, n_moments: int = N_MOMENTS) -> np.ndarray:
     """Return the moments of the finest cells, (3, n_moments, n_cells)."""
-    x, y = ordered.x, ordered.y
-    counts, n_cells = np.diff(starts), starts.size - 1
-    M = np.zeros((3, n_moments, n_cells))
-    step = max(1, n_cells // max(1, x.size // 15_000))  # cells at a time, for small arrays
-    for first in range(0, n_cells, step):
-        cells = slice(first, min(first + step, n_cells))
-        filled = first + np.flatnonzero(counts[cells])
-        if not filled.size:
-            continue
-        begin, end = int(starts[first]), int(starts[cells.stop])
-        s = x[begin:end] / width - np.repeat(filled + 0.5, counts[filled])
-        power, part = np.ones(end - begin), y[begin:end]
-        at = starts[filled] - begin
+    filled = np.flatnonzero(np.diff(starts))
+    M = np.zeros((3, n_moments, starts.size - 1))
+    begins, centre = np.append(starts[filled], ordered.n), (filled + 0.5) * width
+    M[:, :, filled] = cell_moments(ordered, begins, centre, width, n_moments=n_moments)
+    return M
+
+
+def cell_moments(
+    ordered: Ordered, starts: np.ndarray, centre: np.ndarray, width: float, *, n_moments: int = N_MOMENTS
+) -> np.ndarray:
+    """Return the moments of cells that all hold samples, (3, n_moments, n_cells).
+
+    Parameters
+    ----------
+    starts : array, shape (n_cells + 1,)
+        Places at which they begin.
+    centre : array, shape (n_cells,)
+    """
+    M, first = np.empty((3, n_moments, centre.size)), 0
+    while first < centre.size:  # some cells at a time, for small arrays
+        begin = int(starts[first])
+        last = max(first + 1, int(np.searchsorted(starts, begin + _AT_ONCE, side="right")) - 1)
+        end, at, some = int(starts[last]), starts[first:last] - begin, slice(first, last)
+        s = (ordered.x[begin:end] - np.repeat(centre[some], np.diff(starts[first : last + 1]))) / width
+        power, part = np.ones(end - begin), ordered.y[begin:end]
         for j in range(n_moments):
-            M[0, j, filled] = np.add.reduceat(power, at)
+            M[0, j, some] = np.add.reduceat(power, at)
             weighted = power * part
-            M[1, j, filled] = np.add.reduceat(weighted, at)
+            M[1, j, some] = np.add.reduceat(weighted, at)
             weighted *= part
-            M[2, j, filled] = np.add.reduceat(weighted, at)
+            M[2, j, some] = np.add.reduceat(weighted, at)
             power *= s
+        first = last
     return M
 
 
@@ -104,6 +119,16 @@ def _shifts(n: int) -> np.ndarray:
 _SHIFTS = _shifts(N_MOMENTS)
 
 
+def places_of(starts: np.ndarray, level: int, chosen: np.ndarray) -> np.ndarray:
+    """Return the places of the samples in some cells of a level, ascending; `starts` are those of the finest."""
+    if not chosen.size:
+        return chosen
+    first, last = starts[chosen << level], starts[np.minimum((chosen + 1) << level, starts.size - 1)]
+    counts = last - first
+    within = np.arange(int(counts.sum()))
+    return np.asarray(np.repeat(first - np.concatenate([[0], np.cumsum(counts)[:-1]]), counts) + within)
+
+
 def lifted(cells: Cells, ordered: Ordered, place: int) -> Cells:
     """Return the cells without the sample at a place; `ordered` is what is left of the samples.
 
@@ -114,7 +139,8 @@ def lifted(cells: Cells, ordered: Ordered, place: int) -> Cells:
     levels = []
     for level, moments in enumerate(cells.levels):
         M, cell = moments.copy(), finest >> level
-        s = x / cells.width_of(level) - (cell + 0.5)
+        width = cells.width_of(level)
+        s = (x - (cell + 0.5) * width) / width
         M[:, :, cell] -= np.outer([1.0, y, y * y], s ** np.arange(M.shape[1]))
         if M[0, 0, cell] < 0.5:
             M[:, :, cell] = 0

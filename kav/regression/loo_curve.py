@@ -24,12 +24,12 @@ _FEW = 300
 _SAMPLES_PER_CELL_SEARCH = 2_500
 """Samples from which bandwidths finer than the moment cells are not searched."""
 
-_RATIO, _RATIO_OF_FEW = 1.05, 1.02
+RATIO, _RATIO_OF_FEW = 1.05, 1.02
 """Of neighbouring bandwidths where a kernel with an edge is searched: its error has many minima, and those of few
 samples are deep."""
 _MANY = 100_000
 """Samples from which the minimum is looked for less closely: the error has fewer minima, and each costs more."""
-_N_H, _N_REFINE = 50, 24
+_N_H, N_REFINE = 50, 24
 
 _INNER_CELLS = 1_600
 """Width of a cell in the range of the middle four fifths, at least: about that of an even spread's cells."""
@@ -91,10 +91,10 @@ def best_curve(prepared: Prepared, kernel: str = "gaussian", *, task: Task | Non
     KavError
         If there is no such kernel.
     """
-    n_h, n_bottoms, n_refine = _N_H, 1, _N_REFINE if prepared.n <= _MANY else _N_REFINE // 2
+    n_h, n_bottoms, n_refine = _N_H, 1, N_REFINE if prepared.n <= _MANY else N_REFINE // 2
     if kernel_named(kernel).compact and prepared.n <= _MANY:
         low, high = search_range(prepared.points()[0], kernel)
-        ratio = _RATIO_OF_FEW if prepared.n <= _FEW else _RATIO
+        ratio = _RATIO_OF_FEW if prepared.n <= _FEW else RATIO
         n_h, n_bottoms = max(n_h, 2 + math.ceil(math.log(high / low, ratio))), 3
     return loo_curve(prepared, kernel, n_h=n_h, n_refine=n_refine, n_bottoms=n_bottoms, task=task)
 

@@ -16,6 +16,7 @@ Shapes: ``x_query (n_query,)`` in the coordinate of `Ordered.x`; runs of cells (
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from math import comb
 
@@ -172,17 +173,37 @@ def _hermite_run(query: _Query, a: np.ndarray, b: np.ndarray) -> np.ndarray:
     centre = (cell + 0.5) * query.width
     t = (query.x[:, None] - centre) / query.h
     d = (query.distance / query.h)[:, None]
-    exponent = np.minimum(0.5 * (d - np.abs(t)) * (d + np.abs(t)), 2 * _FINE + 1)  # cells nearer than d are empty
-    T = np.where(held, np.exp(exponent), 0.0)  # He_j(t) rho^j / j! times the weight, from j = 0 on
     offset = None if query.origin is None or not order else (centre - query.origin[:, None]) / query.h
-    earlier, t_rho = np.zeros_like(T), t * rho
     sums = np.zeros((2, query.x.size))
-    for j in range(M.shape[1] - order):
+    for j, T in enumerate(hermite_terms(t, d, held, rho, M.shape[1] - order, nearer=2 * _FINE + 1)):
         for at, which in enumerate((0, query.column)):
             moments = [_gather(M[which, j + i], start, cell.shape[1]) for i in range(order + 1 if order else 1)]
             sums[at] += np.einsum("qc,qc->q", T, _around(moments, offset, rho))
-        earlier, T = T, (t_rho * T - rho * rho * earlier) / (j + 1)
     return sums
+
+
+def hermite_terms(
+    t: np.ndarray, distance: np.ndarray, held: np.ndarray, rho: float, n: int, *, nearer: float
+) -> Iterator[np.ndarray]:
+    """Return the first n of ``He_j(t) rho^j / j!`` times the weight, relative to that of the nearest sample.
+
+    Parameters
+    ----------
+    t : array, shape (n_query, n_run)
+        From query to cell, in bandwidths.
+    distance : array, shape (n_query, 1)
+        To the nearest sample, in bandwidths.
+    held : array of bool, shape (n_query, n_run)
+        Which cells count.
+    nearer : float
+        Largest exponent: cells nearer than the nearest sample are empty.
+    """
+    exponent = np.minimum(0.5 * (distance - np.abs(t)) * (distance + np.abs(t)), nearer)
+    T = np.where(held, np.exp(exponent), 0.0)
+    earlier, t_rho = np.zeros_like(T), t * rho
+    for j in range(n):
+        yield T
+        earlier, T = T, (t_rho * T - rho * rho * earlier) / (j + 1)
 
 
 def _around(moments: list[np.ndarray], offset: np.ndarray | None, rho: float) -> np.ndarray:

@@ -14,13 +14,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from kav.regression.cells import N_MOMENTS, cell_moments
 from kav.regression.kernels import kernel_named
 from kav.regression.ordered import Ordered
+from kav.regression.series import DROPPED, hermite_terms
 from kav.regression.window import Asked, Sums, nearest_distance, radius
 
-N_MOMENTS = 8
-DROPPED = 1e-9
-"""Share of a query's weight beyond the reach."""
 _FINE = 1.0
 """Largest ``reach rho / 2``, the argument of the series, rho = width / h."""
 _AT_ONCE = 15_000
@@ -67,20 +66,8 @@ def build_sparse(ordered: Ordered, width: float) -> SparseCells:
     """Return the cells of a width that hold samples."""
     index = np.floor(ordered.x / width)
     starts = np.concatenate([[0], np.flatnonzero(index[1:] != index[:-1]) + 1, [ordered.n]])
-    n_cells = starts.size - 1
     centre = (index[starts[:-1]] + 0.5) * width
-    M, first = np.empty((3, N_MOMENTS, n_cells)), 0
-    while first < n_cells:
-        begin = int(starts[first])
-        last = max(first + 1, int(np.searchsorted(starts, begin + _AT_ONCE, side="right")) - 1)
-        end, at = int(starts[last]), starts[first:last] - begin
-        s = (ordered.x[begin:end] - np.repeat(centre[first:last], np.diff(starts[first : last + 1]))) / width
-        weighted = np.stack([np.ones(end - begin), ordered.y[begin:end], ordered.y[begin:end] ** 2])
-        for j in range(N_MOMENTS):
-            M[:, j, first:last] = np.add.reduceat(weighted, at, axis=1)
-            weighted *= s
-        first = last
-    return SparseCells(ordered, width, starts, centre, M)
+    return SparseCells(ordered, width, starts, centre, cell_moments(ordered, starts, centre, width))
 
 
 def sparse_sums(
@@ -123,13 +110,10 @@ def _hermite(
     rho = cells.width / h
     t = (x_query[:, None] - cells.centre[cell]) / h
     d = (distance / h)[:, None]
-    exponent = np.minimum(0.5 * (d - np.abs(t)) * (d + np.abs(t)), 2 * _FINE + 1)  # cells nearer than d are empty
-    T = np.where(held, np.exp(exponent), 0.0)  # He_j(t) rho^j / j! times the weight, from j = 0 on
-    earlier, t_rho, sums = np.zeros_like(T), t * rho, np.zeros((2, x_query.size))
-    for j in range(N_MOMENTS):
+    sums = np.zeros((2, x_query.size))
+    for j, T in enumerate(hermite_terms(t, d, held, rho, N_MOMENTS, nearer=2 * _FINE + 1)):
         for at in (0, 1):
             sums[at] += np.einsum("qc,qc->q", T, cells.M[at, j][cell])
-        earlier, T = T, (t_rho * T - rho * rho * earlier) / (j + 1)
     return sums
 
 

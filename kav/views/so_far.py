@@ -132,7 +132,7 @@ class FirstLayers:
 
     def _run(self, model: Model) -> Trace:
         """One more step of the run: what is there of it is not run again."""
-        takes_bos = model.tokenizer is not None and model.tokenizer.bos_id is not None
-        trace = run(model, model.encode(self._prompt, self._bos if takes_bos else None), base=self.trace)
+        tokens = model.encode(self._prompt, self._bos if model.has_start_token else None)
+        trace = run(model, tokens, base=self.trace)
         self._thumbs.extend(layer_thumbs(trace, layer) for layer in range(len(self._thumbs), model.config.n_layers))
         return trace

@@ -515,12 +515,19 @@ def reading(monkeypatch):
     gate.go.set()
 
 
-def test_heads_of_the_first_layers_are_there_while_a_model_is_read(make_window, folder, qtbot, reading):
+@pytest.fixture
+def reading_window(make_window, folder, qtbot, reading):
+    """A window that shows the first layer of a model which is not read any further."""
     window = make_window(engine=Engine())
     window.session.set_prompt("3 1 4 1 5 9 2 6")
-    card = window.opening_view.card
     window.opening.open(str(folder))
-    qtbot.waitUntil(card.isVisible)
+    qtbot.waitUntil(window.opening_view.card.isVisible)
+    return window
+
+
+def test_heads_of_the_first_layers_are_there_while_a_model_is_read(reading_window, qtbot, reading):
+    window = reading_window
+    card = window.opening_view.card
     assert not window.opening_view.pill.isVisible()
     assert card.text().startswith("Opening mine, layer 1 of 2, ")
     assert not card.mosaic.isVisible()  # the open model is looked at
@@ -550,12 +557,9 @@ def test_run_made_while_a_model_was_read_is_gone_on_with(make_window, folder, qt
     assert window.session.model.starts_with(bases[-1].model)
 
 
-def test_reading_is_stopped_on_its_card(make_window, folder, qtbot, reading):
-    window = make_window(engine=Engine())
-    window.session.set_prompt("3 1 4 1 5 9 2 6")
+def test_reading_is_stopped_on_its_card(reading_window, qtbot):
+    window = reading_window
     card = window.opening_view.card
-    window.opening.open(str(folder))
-    qtbot.waitUntil(card.isVisible)
     qtbot.mouseClick(card.cancel, Qt.MouseButton.LeftButton)
     assert not card.isVisible()
     qtbot.waitUntil(lambda: not window.session.engine.busy())
